@@ -19,7 +19,7 @@ setup(
     package_dir=DEMO,
     package_data={
         "": ["py.typed", "templates/*", "templates/scripts/*"],
-        "harness.demo.experiments": ["quickstart*.toml"],
+        "harness.demo.experiments": ["quickstart*.toml", "experiment.schema.json"],
         "harness.demo.datasets.survey-templates-en": ["*"],
     },
 )

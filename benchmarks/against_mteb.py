@@ -45,7 +45,8 @@ def main() -> None:
             os.environ["HARNESS_CACHE"] = str(Path(folder) / f"cache{turn}")
             theirs, score = through_mteb(data, arguments.model)
             print(
-                f"mteb                           {theirs:8.1f} s            nDCG@10 {score:.5f}",
+                f"mteb                           {theirs:8.1f} s            nDCG@10 "
+                f"{score:.5f}",
                 flush=True,
             )
             for label, dtype in (
@@ -55,7 +56,8 @@ def main() -> None:
             ):
                 ours, score = harnessed(data, Path(folder), arguments.model, dtype)
                 print(
-                    f"harness, {label:<21} {ours:8.1f} s   {ours / theirs:5.3f}   nDCG@10 {score:.5f}",
+                    f"harness, {label:<21} {ours:8.1f} s   {ours / theirs:5.3f}   "
+                    f"nDCG@10 {score:.5f}",
                     flush=True,
                 )
 

@@ -138,7 +138,8 @@ def main() -> None:
             )
             said = f"{refused * 10:2} % refused, {concurrency:2} at once"
             print(
-                f"{said}: {requests * SIZE / own:7.0f} texts/s, {theirs / own:.2f} of asyncio + openai"
+                f"{said}: {requests * SIZE / own:7.0f} texts/s, {theirs / own:.2f} of "
+                "asyncio + openai"
             )
     with provider() as url:
         seconds_limited = ours(url, 150, 16, rpm=600)

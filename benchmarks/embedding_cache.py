@@ -42,7 +42,8 @@ def main() -> None:
             cache.put("benchmark", text_keys("benchmark", "document", some), part)
         seconds = time.perf_counter() - started
         print(
-            f"stored {count:,} vectors in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, {REQUEST} a transaction"
+            f"stored {count:,} vectors in {seconds:.1f} s, {megabytes / seconds:.0f} "
+            f"MB/s, {REQUEST} a transaction"
         )
         for name, order in (
             ("as stored", texts),
@@ -58,7 +59,8 @@ def main() -> None:
             seconds = time.perf_counter() - started
             assert found == count
             print(
-                f"read {found:,} vectors {name} in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, keys and checks too"
+                f"read {found:,} vectors {name} in {seconds:.1f} s, "
+                f"{megabytes / seconds:.0f} MB/s, keys and checks too"
             )
 
 

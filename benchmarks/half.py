@@ -37,9 +37,11 @@ def main() -> None:
         data = portion(arguments.dataset, Path(folder) / "data", arguments.documents)
         file = Path(folder) / "half.toml"
         file.write_text(
-            f'name = "half"\ndataset = {json.dumps(str(data))}\nprimary = "nDCG@10"\nmeasures = ["nDCG@10"]\n'
+            f'name = "half"\ndataset = {json.dumps(str(data))}\nprimary = "nDCG@10"\n'
+            'measures = ["nDCG@10"]\n'
             + "".join(
-                f'[[retrievers]]\nname = "{dtype}"\nencoder = {{ kind = "sentence-transformers", '
+                f'[[retrievers]]\nname = "{dtype}"\nencoder = '
+                f'{{ kind = "sentence-transformers", '
                 f'model = {json.dumps(arguments.model)}, dtype = "{dtype}" }}\n'
                 for dtype in ("float32", "bfloat16")
             ),
@@ -53,7 +55,8 @@ def main() -> None:
             for query, hits in whole.items()
         ]
         print(
-            f"of the first {cut:3} hits the same: {sum(common) / sum(len(r.doc_ids[:cut]) for r in whole.values()):.4f}"
+            f"of the first {cut:3} hits the same: "
+            f"{sum(common) / sum(len(r.doc_ids[:cut]) for r in whole.values()):.4f}"
         )
     differences = []
     for query, hits in whole.items():
@@ -63,7 +66,8 @@ def main() -> None:
             abs(score - scores[doc_id]) for doc_id, score in pairs if doc_id in scores
         ]
     print(
-        f"scores of common hits differ by {np.mean(differences):.5f} on average, {max(differences):.5f} at most"
+        f"scores of common hits differ by {np.mean(differences):.5f} on average, "
+        f"{max(differences):.5f} at most"
     )
     for row in results.summary[results.summary["measure"] == "nDCG@10"].to_dict(
         "records"

@@ -2,7 +2,7 @@
 
 The average that is judged, against the fixed plan of the same level and power.
 
-python -m benchmarks.looks [RESULTS]      differences of a results folder beside normal ones
+python -m benchmarks.looks [RESULTS]   differences of a folder beside normal ones
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def main() -> None:
             (gaps - gaps.mean()) / gaps.std(ddof=1), (RUNS, LOOKS[-1])
         )
     print(
-        f"looks at {LOOKS}, level {ALPHA}, power {POWER} at the last; {RUNS:,} runs each"
+        f"looks at {LOOKS}, level {ALPHA}, power {POWER} at the last; {RUNS:,} runs "
+        "each"
     )
     for name, scatter in samples.items():
         effect = effect_of(POWER, scatter)
@@ -85,7 +86,8 @@ def main() -> None:
                 else "no difference"
             )
             print(
-                f"{name:40} {times} x {effect:.3f} sd: {mean:6.1f} queries, claimed {power:.3f}; {share}"
+                f"{name:40} {times} x {effect:.3f} sd: {mean:6.1f} queries, claimed "
+                f"{power:.3f}; {share}"
             )
 
 

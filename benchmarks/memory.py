@@ -2,8 +2,10 @@
 
 As the corpus grows, and as the queries do.
 
-    python benchmarks/memory.py [DOCUMENTS ...]          hashed vectors, the edge store, 50 queries
-    python benchmarks/memory.py --queries 20000 100000   two BM25 retrievers, 5,000 documents, 100 hits a query
+    python benchmarks/memory.py [DOCUMENTS ...]
+        hashed vectors, the edge store, 50 queries
+    python benchmarks/memory.py --queries 20000 100000
+        two BM25 retrievers, 5,000 documents, 100 hits a query
 
 Documents of twelve words. Prints, for each number, the peaks of a process of its own
 (Linux): RssAnon, sampled every 50 ms, and VmHWM, the most that was ever resident,
@@ -74,7 +76,8 @@ def experiment(folder: Path, retrievers: str) -> Path:
     """Write an experiment over the data set in a folder."""
     file = folder / "memory.toml"
     file.write_text(
-        f'name = "memory"\ndataset = {json.dumps(str(folder / "data"))}\nprimary = "nDCG@10"\nmeasures = ["nDCG@10"]\n'
+        f'name = "memory"\ndataset = {json.dumps(str(folder / "data"))}\nprimary = '
+        '"nDCG@10"\nmeasures = ["nDCG@10"]\n'
         f"{retrievers}",
         encoding="utf-8",
     )
@@ -84,7 +87,10 @@ def experiment(folder: Path, retrievers: str) -> Path:
 def whole_run(file: Path) -> str:
     """Python that runs an experiment."""
     options = f"harness.RunOptions(Path({str(file.parent)!r}))"
-    return f"from pathlib import Path; import harness; harness.run(Path({str(file)!r}), {options})"
+    return (
+        f"from pathlib import Path; import harness; harness.run(Path({str(file)!r}), "
+        f"{options})"
+    )
 
 
 def peak(code: str, cache: Path) -> Peak:
@@ -111,7 +117,8 @@ def _megabytes(status: str, key: str) -> float:
 
 def show(what: str, one: Peak) -> None:
     print(
-        f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, {one.seconds:.0f} s",
+        f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, "
+        f"{one.seconds:.0f} s",
         flush=True,
     )
 

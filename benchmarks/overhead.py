@@ -43,10 +43,12 @@ def main() -> None:
         warm, again = harnessed(data, Path(folder), arguments.model, arguments.dtype)
     print(f"encode and product by hand   {by_hand:8.1f} s   nDCG@10 {right:.5f}")
     print(
-        f"experiment, cold             {cold:8.1f} s   nDCG@10 {found:.5f}   ratio {cold / by_hand:.3f}"
+        f"experiment, cold             {cold:8.1f} s   nDCG@10 {found:.5f}   ratio "
+        f"{cold / by_hand:.3f}"
     )
     print(
-        f"experiment, all cached       {warm:8.1f} s   nDCG@10 {again:.5f}   ratio to cold {warm / cold:.3f}"
+        f"experiment, all cached       {warm:8.1f} s   nDCG@10 {again:.5f}   ratio to "
+        f"cold {warm / cold:.3f}"
     )
 
 
@@ -92,9 +94,11 @@ def harnessed(data: Path, folder: Path, model: str, dtype: str) -> tuple[float, 
 
     file = folder / "overhead.toml"
     file.write_text(
-        f'name = "overhead"\ndataset = {json.dumps(str(data))}\nprimary = "nDCG@10"\nmeasures = ["nDCG@10", "R@100"]\n'
+        f'name = "overhead"\ndataset = {json.dumps(str(data))}\nprimary = "nDCG@10"\n'
+        'measures = ["nDCG@10", "R@100"]\n'
         '[[retrievers]]\nname = "dense"\n'
-        f'encoder = {{ kind = "sentence-transformers", model = {json.dumps(model)}, dtype = "{dtype}" }}\n'
+        f'encoder = {{ kind = "sentence-transformers", model = {json.dumps(model)}, '
+        f'dtype = "{dtype}" }}\n'
     )
     started = time.perf_counter()
     results = harness.run(file, harness.RunOptions(folder / "results"))

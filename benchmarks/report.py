@@ -60,19 +60,21 @@ def collection(folder: Path, queries: int) -> Path:
 
 def experiment(folder: Path, data: Path, retrievers: int) -> Path:
     blocks = "".join(
-        f'\n[[retrievers]]\nname = "bm25-{i}"\nkind = "bm25"\nk1 = {0.3 + 0.2 * i:.1f}\nb = {i / retrievers:.2f}\n'
+        f'\n[[retrievers]]\nname = "bm25-{i}"\nkind = "bm25"\nk1 = '
+        f"{0.3 + 0.2 * i:.1f}\nb = {i / retrievers:.2f}\n"
         for i in range(retrievers)
     )
     measures = '["P@5", "R@10", "R@100", "nDCG@10", "RR@10", "AP", "Success@10"]'
     path = folder / "big.toml"
     path.write_text(
-        f'name = "big"\ndataset = "{data}"\nprimary = "nDCG@10"\nmeasures = {measures}\n{blocks}'
+        f'name = "big"\ndataset = "{data}"\nprimary = "nDCG@10"\nmeasures = '
+        f"{measures}\n{blocks}"
     )
     return path
 
 
 def opening(page: Path) -> list[float]:
-    """Milliseconds to the first paint, to a complete document, and to the load event."""
+    """Milliseconds to the first paint, a complete document, and the load event."""
     from tests.support.browser import chromium
 
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as driver:
@@ -96,12 +98,14 @@ def main() -> None:
         seconds = time.perf_counter() - started
         page = results.folder / "report.html"
         print(
-            f"{retrievers} retrievers x {queries} queries x 100 hits: {page.stat().st_size / 1e6:.1f} MB"
+            f"{retrievers} retrievers x {queries} queries x 100 hits: "
+            f"{page.stat().st_size / 1e6:.1f} MB"
         )
         print(f"written in {seconds:.1f} s")
         paint, ready, load = opening(page)
         print(
-            f"in Chromium: first paint {paint:.0f} ms, document complete {ready:.0f} ms, loaded {load:.0f} ms"
+            f"in Chromium: first paint {paint:.0f} ms, document complete {ready:.0f} "
+            f"ms, loaded {load:.0f} ms"
         )
 
 

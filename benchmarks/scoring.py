@@ -2,9 +2,12 @@
 
 Against pytrec_eval-terrier, ir-measures and, where it is installed, ranx.
 
-    python benchmarks/scoring.py                       27 measures, 2,000 queries x 100 hits, 30 judgments each
-    python benchmarks/scoring.py --stream 1000000      a run file of so many queries x 100 hits, read as a stream
-    python benchmarks/scoring.py --files 30000         files of so many queries x 100 lines each, against ir-measures
+    python benchmarks/scoring.py
+        27 measures, 2,000 queries x 100 hits, 30 judgments each
+    python benchmarks/scoring.py --stream 1000000
+        a run file of so many queries x 100 hits, read as a stream
+    python benchmarks/scoring.py --files 30000
+        files of so many queries x 100 lines each, against ir-measures
 
 The same dictionaries go to every program, in one process; conversion is inside the
 clock, as is pytrec_eval's RelevanceEvaluator(...). The first call is reported apart
@@ -185,12 +188,14 @@ def compare(rounds: int) -> None:
             call(qrels, run)
             times[name].append(time.perf_counter() - start)
     print(
-        f"{len(NAMES)} measures, {QUERIES:,} queries x {HITS} hits, {JUDGMENTS} judgments each; seconds"
+        f"{len(NAMES)} measures, {QUERIES:,} queries x {HITS} hits, {JUDGMENTS} "
+        "judgments each; seconds"
     )
     print(f"{'program':20} {'first call':>10} {'median':>8} {'best':>8}")
     for name, (first, *others) in times.items():
         print(
-            f"{name:20} {first:10.3f} {statistics.median(others):8.3f} {min(others):8.3f}"
+            f"{name:20} {first:10.3f} {statistics.median(others):8.3f} "
+            f"{min(others):8.3f}"
         )
     for name in PROGRAMS.keys() - present.keys():
         print(f"{name:20} not installed")
@@ -224,7 +229,8 @@ def stream(queries: int) -> None:
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(
-            f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak {before >> 10} -> {peak >> 10} MiB"
+            f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak "
+            f"{before >> 10} -> {peak >> 10} MiB"
         )
         for measure, mean in result.scores.means().items():
             print(f"{measure!s:8} {mean:.6f}")

@@ -1,9 +1,11 @@
-"""Rates of the choice of one, the board's intervals, the gate, abstention and a corpus that changed.
+"""Rates of the choice of one, the board's intervals, the gate, abstention and a corpus
+that changed.
 
-    python benchmarks/stats_claims.py          # prints the tables, in about a minute on one core
-    python benchmarks/stats_claims.py --write  # writes them into benchmarks/stats.md as well
+    python benchmarks/stats_claims.py          # prints the tables: a minute
+    python benchmarks/stats_claims.py --write  # into benchmarks/stats.md as well
 
-P-values of flips by Edgeworth's expansion (`flip_p`, which tests/ compare with enumeration).
+P-values of flips by Edgeworth's expansion (`flip_p`, which tests/ compare with
+enumeration).
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ STEPS = {"rare losses": 2 / 0.3, "0/1": 4.0}
 
 
 def leader_p(scores: Floats, step: float = 0.0) -> Floats:
-    """The largest uncorrected p of the leader against the others: (runs,) of (runs, k, n)."""
+    """The largest uncorrected p of the leader against the others: (runs,) of (runs, k,
+    n).
+    """
     runs, k, n = scores.shape
     leader = scores.mean(axis=2).argmax(axis=1)
     gaps = scores[np.arange(runs), leader][:, None, :] - scores
@@ -103,7 +107,10 @@ def power_of_the_choice() -> Iterator[str]:
 
 def board_coverage() -> Iterator[str]:
     """All means are equal; the leader is picked by the data."""
-    yield "| scores | retrievers | n | a row, before | any row, before | any row, now | width |"
+    yield (
+        "| scores | retrievers | n | a row, before | any row, before | any row, now | "
+        "width |"
+    )
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     cells = [
         (name, k, n)
@@ -221,7 +228,7 @@ def gates() -> Iterator[str]:
 
 
 def abstention() -> Iterator[str]:
-    """Normal scores with a true area; coverage of nominal 95 %, and equal retrievers."""
+    """Normal scores with a true area: coverage of 95 %, and equal retrievers."""
     yield (
         "| answered | unanswerable | true area | covers, before (DeLong) "
         "| covers, now | pairs of equal areas, false |"
@@ -270,7 +277,10 @@ def _delong(positives: Floats, negatives: Floats) -> tuple[Floats, Floats, Float
 
 def floors() -> Iterator[str]:
     """The share of new answers above the floor, which shall be 95 %."""
-    yield "| answered | kept, before (largest floor that keeps 95 % of these) | kept, now |"
+    yield (
+        "| answered | kept, before (largest floor that keeps 95 % of these) | kept, "
+        "now |"
+    )
     yield "| ---: | ---: | ---: |"
     for n in (19, 25, 50, 150):
         rising = np.sort(np.random.default_rng(n).random((20_000, n)), axis=1)
@@ -364,36 +374,41 @@ TABLES = (
     Table(
         "The choice of one: false choices",
         f"""\
-Percent of {RUNS:,} runs that say "Use A" although A has an equal: all retrievers tied / two tied and the others behind
-by {FAR} deviations (of the shapes that can be moved). Retrievers are drawn alone, at a nominal 5 %. Holm over all
-pairs, as before, keeps this below 5 % by construction; the next table has its price.""",
+Percent of {RUNS:,} runs that say "Use A" although A has an equal: all retrievers
+tied / two tied and the others behind by {FAR} deviations (of the shapes that can be
+moved). Retrievers are drawn alone, at a nominal 5 %. Holm over all pairs, as before,
+keeps this below 5 % by construction; the next table has its price.""",
         false_choices,
     ),
     Table(
         "The choice of one: power",
-        "The best is ahead by 0.3 deviations, correlation 0.6, n = 150: how often it is chosen.",
+        "The best is ahead by 0.3 deviations, correlation 0.6, n = 150: how often it "
+        "is chosen.",
         power_of_the_choice,
     ),
     Table(
         "Intervals of the leaderboard",
         """\
-All means equal: how often the interval of a row, or of any row, leaves out the true difference of 0. Before: Student's
-interval of each row alone. Now: simultaneous by max-T, 2,000 flips; of 0/1 measures by the flips. Width: against one
-row alone. 200 runs a row.""",
+All means equal: how often the interval of a row, or of any row, leaves out the true
+difference of 0. Before: Student's interval of each row alone. Now: simultaneous by
+max-T, 2,000 flips; of 0/1 measures by the flips. Width: against one row alone. 200
+runs a row.""",
         board_coverage,
     ),
     Table(
         "The gate under weights and clusters",
         """\
-A true loss of exactly the margin, 0.05, by losses of 1 (10,000 runs a row): how often the gate passes at 5 %. The worst
-unit that is added had the mean weight, and has the largest.""",
+A true loss of exactly the margin, 0.05, by losses of 1 (10,000 runs a row): how
+often the gate passes at 5 %. The worst unit that is added had the mean weight, and
+has the largest.""",
         gates,
     ),
     Table(
         "Queries that nothing answers: areas",
         """\
-1,000 runs a row. Before: DeLong's interval on the plain scale. Now: the wider of Newcombe's method 5 and DeLong's on
-the logit scale. The last column is DeLong's test of two equal retrievers, drawn alone, at 5 %.""",
+1,000 runs a row. Before: DeLong's interval on the plain scale. Now: the wider of
+Newcombe's method 5 and DeLong's on the logit scale. The last column is DeLong's test
+of two equal retrievers, drawn alone, at 5 %.""",
         abstention,
     ),
     Table(
@@ -404,9 +419,10 @@ the logit scale. The last column is DeLong's test of two equal retrievers, drawn
     Table(
         "A corpus that grew",
         """\
-60 queries, 200 documents, RR@10; new documents are as often relevant as the old ones (1 %), and the ranker scores them
-alike; 300 runs a row. Before: queries that gained a relevant document were left out. Now: every query by its own
-state's labels. In the last two columns the new documents have no labels: a fall is then undecided.""",
+60 queries, 200 documents, RR@10; new documents are as often relevant as the old ones
+(1 %), and the ranker scores them alike; 300 runs a row. Before: queries that gained
+a relevant document were left out. Now: every query by its own state's labels. In the
+last two columns the new documents have no labels: a fall is then undecided.""",
         corpus_changes,
     ),
 )

@@ -1,4 +1,6 @@
-"""Each test by itself where nothing differs: swapped pairs, permuted families, equal means; used by stats.py."""
+"""Each test by itself where nothing differs: swapped pairs, permuted families, equal
+means; used by stats.py.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def calibrated(head: str, rate: float, level: float, experiments: int) -> str:
 
 
 def permuted(experiments: int) -> Iterator[str]:
-    yield "| retrievers | queries | correction | any false claim | 5 % and 3 standard errors | within |"
+    yield (
+        "| retrievers | queries | correction | any false claim | 5 % and 3 standard "
+        "errors | within |"
+    )
     yield "| ---: | ---: | --- | ---: | ---: | --- |"
     for k in (3, 5):
         for n in (13, 30):
@@ -65,7 +70,10 @@ def permuted(experiments: int) -> Iterator[str]:
                     if count / experiments <= bound
                     else "NO"
                 )
-                yield f"| {k} | {n} | {correction} | {count / experiments:.4f} | {bound:.4f} | {within} |"
+                yield (
+                    f"| {k} | {n} | {correction} | {count / experiments:.4f} | "
+                    f"{bound:.4f} | {within} |"
+                )
 
 
 POPULATIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {

@@ -1,4 +1,6 @@
-"""Claims beside the verdicts: bounds under unjudged documents, agreement, the cheapest; used by stats.py."""
+"""Claims beside the verdicts: bounds under unjudged documents, agreement, the cheapest;
+used by stats.py.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from harness.stats.settings import Settings
 
 
 def kappa(experiments: int) -> Iterator[str]:
-    """The interval of Cohen's kappa over few queries of 20 documents, whose agreement differs from query to query."""
+    """The interval of Cohen's kappa over few queries of 20 documents, whose agreement
+    differs from query to query.
+    """
     yield "| queries | coverage before | coverage now |"
     yield "| ---: | ---: | ---: |"
     truth = float(cohen_kappa(_tables(np.random.default_rng(0), 200_000).sum(axis=0)))
@@ -35,7 +39,9 @@ def kappa(experiments: int) -> Iterator[str]:
 
 
 def _tables(rng: np.random.Generator, queries: int) -> Floats:
-    """(queries, 2, 2) confusion tables of two judges, who differ on a share of documents that is the query's own."""
+    """(queries, 2, 2) confusion tables of two judges, who differ on a share of
+    documents that is the query's own.
+    """
     first = rng.random((queries, 20)) < 0.3
     second = first ^ (rng.random((queries, 20)) < rng.beta(1, 9, (queries, 1)))
     return (
@@ -47,7 +53,9 @@ def _tables(rng: np.random.Generator, queries: int) -> Floats:
 
 
 def cheapest(experiments: int) -> Iterator[str]:
-    """Two equal retrievers, and a third that is better by 0.03 and scatters: what was said of the cheapest."""
+    """Two equal retrievers, and a third that is better by 0.03 and scatters: what was
+    said of the cheapest.
+    """
     yield "| queries | called as good as the best, falsely, before |"
     yield "| ---: | ---: |"
     for n in (150, 300):

@@ -1,8 +1,10 @@
-"""How often each sentence of a verdict is false, by shape of the differences and number of queries; used by stats.py.
+"""How often each sentence of a verdict is false, by shape of the differences and number
+of queries; used by stats.py.
 
-p-values by Edgeworth's expansion of the flips (`flip_p`, which tests/ compare with enumeration), of the differences for
-the test of the mean and of their signed ranks for the exact Wilcoxon test; the choice of a sweep by the program's own
-max-T test with 2,000 flips.
+p-values by Edgeworth's expansion of the flips (`flip_p`, which tests/ compare with
+enumeration), of the differences for the test of the mean and of their signed ranks for
+the exact Wilcoxon test; the choice of a sweep by the program's own max-T test with
+2,000 flips.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ CHOICES = ((50, 3), (50, 12), (50, 48), (150, 3), (150, 12), (150, 48))
 
 
 def shapes() -> Mapping[str, Shape]:
-    """Shapes with a true mean of 0; the shipped ones drawn with weights exp(t d), so that their mean is 0."""
+    """Shapes with a true mean of 0; the shipped ones drawn with weights exp(t d), so
+    that their mean is 0.
+    """
     return made_up() | {
         f"{name}, tilt {tilt_of(d):+.1f}": tilted(d, tilt_of(d))
         for name, d in shipped().items()
@@ -74,8 +78,13 @@ def pairs(experiments: int) -> Iterator[str]:
 
 
 def families(experiments: int) -> Iterator[str]:
-    """Any false claim among several equal challengers, or slices of so many queries each."""
-    yield f"| differences, mean 0 | challengers | {' | '.join(f'n = {n}' for n in SIZES)} |"
+    """Any false claim among several equal challengers, or slices of so many queries
+    each.
+    """
+    yield (
+        "| differences, mean 0 | challengers | "
+        f"{' | '.join(f'n = {n}' for n in SIZES)} |"
+    )
     yield f"| --- | ---: | {' | '.join('---:' for _ in SIZES)} |"
     for name, draw in shapes().items():
         for many in CHALLENGERS:
@@ -94,8 +103,12 @@ def families(experiments: int) -> Iterator[str]:
 
 
 def choices(experiments: int) -> Iterator[str]:
-    """A sweep claims that its best configuration beats the default, of which all are equal."""
-    yield f"| differences, mean 0 | {' | '.join(f'{m} at n = {n}' for n, m in CHOICES)} |"
+    """A sweep claims that its best configuration beats the default, of which all are
+    equal.
+    """
+    yield (
+        f"| differences, mean 0 | {' | '.join(f'{m} at n = {n}' for n, m in CHOICES)} |"
+    )
     yield f"| --- | {' | '.join('---:' for _ in CHOICES)} |"
     rounds = min(experiments, 500)
     losses = {
@@ -115,7 +128,9 @@ def choices(experiments: int) -> Iterator[str]:
 
 
 def warnings(experiments: int) -> Iterator[str]:
-    """Of which claims it is said that three queries with the largest loss would reverse them."""
+    """Of which claims it is said that three queries with the largest loss would reverse
+    them.
+    """
     yield f"| claims | {' | '.join(f'n = {n}' for n in FEW)} |"
     yield f"| --- | {' | '.join('---:' for _ in FEW)} |"
     false = [(f"false: {name}", draw) for name, draw in made_up().items()]
@@ -136,7 +151,9 @@ def warnings(experiments: int) -> Iterator[str]:
 
 
 def shown(table: Floats, p: Floats, tested: Floats) -> Bools:
-    """Which samples (rows) the product's own verdict calls better, by a test's p and the sign of what it tests."""
+    """Which samples (rows) the product's own verdict calls better, by a test's p and
+    the sign of what it tests.
+    """
     floors = np.ldexp(1.0, 1 - np.count_nonzero(table, axis=1))
     evidence = map(
         VerdictInput,
@@ -151,8 +168,13 @@ def shown(table: Floats, p: Floats, tested: Floats) -> Bools:
 
 
 def power(experiments: int) -> Iterator[str]:
-    """Power at n = 150 where sign flips have about 80 %: of each verdict, its test alone, and the earlier rule."""
-    yield "| differences, n = 150 | mean decides | flips alone | Wilcoxon decides | signed ranks alone | before: both |"
+    """Power at n = 150 where sign flips have about 80 %: of each verdict, its test
+    alone, and the earlier rule.
+    """
+    yield (
+        "| differences, n = 150 | mean decides | flips alone | Wilcoxon decides | "
+        "signed ranks alone | before: both |"
+    )
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for name, draw in shapes().items():
         rng = np.random.default_rng([150, len(name), 8])
@@ -165,4 +187,5 @@ def power(experiments: int) -> Iterator[str]:
         found = []
         for p, tested in ((flip_p(table), of_mean), (rank_p(table), of_ranks)):
             found += [shown(table, p, tested), (p <= ALPHA) & (tested > 0)]
-        yield f"| {name} | {' | '.join(f'{one.mean():.1%}' for one in (*found, found[0] & found[2]))} |"
+        shares = [f"{one.mean():.1%}" for one in (*found, found[0] & found[2])]
+        yield f"| {name} | {' | '.join(shares)} |"

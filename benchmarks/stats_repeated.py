@@ -1,4 +1,6 @@
-"""One question asked more than once: paraphrases of a need, and a second look at more queries; used by stats.py."""
+"""One question asked more than once: paraphrases of a need, and a second look at more
+queries; used by stats.py.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,12 @@ FIRST, MOST = 50, 1_000
 
 
 def clustered(experiments: int) -> Iterator[str]:
-    """30 needs x 5 paraphrases, and needs of unequal size, with an intraclass correlation of 0.5."""
+    """30 needs x 5 paraphrases, and needs of unequal size, with an intraclass
+    correlation of 0.5.
+    """
     yield (
-        "| differences, mean 0 | needs | false claims by query | by cluster | at most 6 % | coverage by query | "
+        "| differences, mean 0 | needs | false claims by query | by cluster | at most "
+        "6 % | coverage by query | "
         "by cluster, before | with leverage | 94 % or more |"
     )
     yield "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | --- |"
@@ -67,13 +72,16 @@ def clustered(experiments: int) -> Iterator[str]:
             "yes" if levered >= 0.94 else "no",
         )
         yield (
-            f"| {name} | {needs} | {query:.1%} | {cluster:.1%} | {few} | {covered:.1%} | {plain:.1%} | {levered:.1%} | "
+            f"| {name} | {needs} | {query:.1%} | {cluster:.1%} | {few} | "
+            f"{covered:.1%} | {plain:.1%} | {levered:.1%} | "
             f"{near} |"
         )
 
 
 def _robust(values: Floats, units: Units) -> Interval:
-    """The interval of before: the plain cluster-robust variance with clusters - 1 degrees of freedom."""
+    """The interval of before: the plain cluster-robust variance with clusters - 1
+    degrees of freedom.
+    """
     sums, count = units.sums(values - values.mean()), len(units)
     error = math.sqrt(count / (count - 1) * float(sums @ sums)) / len(values)
     reach = float(special.stdtrit(count - 1, 0.975)) * error
@@ -81,8 +89,13 @@ def _robust(values: Floats, units: Units) -> Interval:
 
 
 def weighted(experiments: int) -> Iterator[str]:
-    """Queries with weights like traffic, lognormal: intervals and sign flips of the weighted mean, mean 0."""
-    yield "| differences, mean 0 | queries | coverage, plain robust | with leverage | false claims of sign flips |"
+    """Queries with weights like traffic, lognormal: intervals and sign flips of the
+    weighted mean, mean 0.
+    """
+    yield (
+        "| differences, mean 0 | queries | coverage, plain robust | with leverage | "
+        "false claims of sign flips |"
+    )
     yield "| --- | ---: | ---: | ---: | ---: |"
     for name, draw in equal_means().items():
         for n in (30, 150):
@@ -101,13 +114,18 @@ def weighted(experiments: int) -> Iterator[str]:
                 plain += abs(centre) <= reach
                 levered += covers(student_interval(row, units=single_units(n, w)))
             claimed = np.mean(flip_p(table * weights) <= ALPHA)
-            yield f"| {name} | {n} | {plain / experiments:.1%} | {levered / experiments:.1%} | {claimed:.1%} |"
+            yield (
+                f"| {name} | {n} | {plain / experiments:.1%} | "
+                f"{levered / experiments:.1%} | {claimed:.1%} |"
+            )
 
 
 def _paraphrased(
     rng: np.random.Generator, draw: Shape, members: Integers, needs: int
 ) -> Floats:
-    """Queries that take their need's value with the chance sqrt(0.5): two of a need correlate by 0.5."""
+    """Queries that take their need's value with the chance sqrt(0.5): two of a need
+    correlate by 0.5.
+    """
     shape = (BATCH, len(members))
     return np.where(
         rng.random(shape) < math.sqrt(0.5),
@@ -124,8 +142,13 @@ PLANNED = (
 
 
 def looks(experiments: int) -> Iterator[str]:
-    """Further tests after more queries, without any difference: how often any look claims one."""
-    yield "| differences, mean 0 | looks at | each at 5 % | before: as the next planned | now: at what is reached |"
+    """Further tests after more queries, without any difference: how often any look
+    claims one.
+    """
+    yield (
+        "| differences, mean 0 | looks at | each at 5 % | before: as the next planned "
+        "| now: at what is reached |"
+    )
     yield "| --- | --- | ---: | ---: | ---: |"
     shapes = equal_means() | {
         "normal in steps, 40 % ties": lambda rng, s: (
@@ -168,11 +191,16 @@ def looks(experiments: int) -> Iterator[str]:
                 + " |"
             )
         naive, spent = _recommended(experiments, draw)
-        yield f"| {name} | {FIRST} and the number recommended then | {naive:.1%} | – | {spent:.1%} |"
+        yield (
+            f"| {name} | {FIRST} and the number recommended then | {naive:.1%} | – | "
+            f"{spent:.1%} |"
+        )
 
 
 def _recommended(experiments: int, draw: Shape) -> tuple[float, float]:
-    """Add the queries that the observed difference of the first look would need, and test again."""
+    """Add the queries that the observed difference of the first look would need, and
+    test again.
+    """
     rng = np.random.default_rng(FIRST)
     naive = spent = 0
     rounds = -(-experiments // BATCH)
@@ -193,7 +221,9 @@ def _recommended(experiments: int, draw: Shape) -> tuple[float, float]:
 
 
 def _numbers(table: Floats) -> Integers:
-    """How many queries the observed difference of each sample (row) would need in all; 0 where nobody would follow."""
+    """How many queries the observed difference of each sample (row) would need in all;
+    0 where nobody would follow.
+    """
     numbers = []
     for row in table:
         most = (

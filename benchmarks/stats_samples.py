@@ -66,14 +66,17 @@ def covers(interval: Interval, truth: float = 0.0) -> bool:
 
 
 COUNTED = 10
-"""Non-zero values up to which all sign patterns are tried; beyond, the tail is Edgeworth's."""
+"""Non-zero values up to which all sign patterns are tried; beyond, the tail is
+Edgeworth's.
+"""
 
 
 def flip_p(values: Floats, step: float = 0.0) -> Floats:
     """Return the two-sided p of each row's sum under all flips of its signs.
 
-    Up to ten non-zero values by enumeration; beyond by Edgeworth's expansion with the variance and the kurtosis of
-    the flips, and half a step of continuity. At 11 and more values the error of a p below 0.2 is less than 0.01.
+    Up to ten non-zero values by enumeration; beyond by Edgeworth's expansion with the
+    variance and the kurtosis of the flips, and half a step of continuity. At 11 and
+    more values the error of a p below 0.2 is less than 0.01.
 
     Args:
         values: (rows, n), zeros included.
@@ -102,14 +105,17 @@ def flip_p(values: Floats, step: float = 0.0) -> Floats:
 
 
 def _patterns(n: int) -> Floats:
-    """Half of the flips of n signs: the other half gives the same sums with the other sign."""
+    """Half of the flips of n signs: the other half gives the same sums with the other
+    sign.
+    """
     bits = (np.arange(2 ** (n - 1))[None, :] >> np.arange(n)[:, None]) & 1
     signs: Floats = (1 - 2 * bits).astype(np.float64)
     return signs
 
 
 def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
-    """How often the exact test rejects where scores, multiples of 1/steps, are swapped at random; the attainable level.
+    """How often the exact test rejects where scores, multiples of 1/steps, are swapped
+    at random; the attainable level.
 
     tests/harness/stats/test_signed_rank.py checks both.
     """
@@ -126,7 +132,9 @@ def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
 
 
 def attainable(a: Floats, b: Floats) -> float:
-    """The largest level of at most 5 % that the exact test can have with these magnitudes."""
+    """The largest level of at most 5 % that the exact test can have with these
+    magnitudes.
+    """
     ranks = np.sort(doubled_ranks(paired_differences(a, b).groups))
     tail = np.ldexp(
         np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)), 1 - len(ranks)

@@ -1,4 +1,6 @@
-"""Differences of two retrievers with a known truth: what stats.py draws its experiments from."""
+"""Differences of two retrievers with a known truth: what stats.py draws its experiments
+from.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def lossy(ordinary: Shape, share: float) -> Shape:
 
 
 def at_the_margin() -> dict[str, AtMargin]:
-    """Shapes at the margin; those that cannot be moved to a mean of 0 have their signs drawn at random instead."""
+    """Shapes at the margin; those that cannot be moved to a mean of 0 have their signs
+    drawn at random instead.
+    """
     turned: dict[str, Shape] = {
         "0/1, 2 % lost": lambda rng, s: -(rng.random(s) < 0.02).astype(np.float64),
         "95 % ties, 5 % lose 0.4": lambda rng, s: -0.4 * (rng.random(s) < 0.05),

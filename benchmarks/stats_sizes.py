@@ -1,4 +1,4 @@
-"""Sizes that a report states, against the truth that they are about; used by stats.py."""
+"""Sizes that a report states against their truth; used by stats.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ QUERIES, PLANS = 50, 40
 
 def intervals(experiments: int) -> Iterator[str]:
     """The interval of a mean near the end of its measure's range, n = 13."""
-    yield "| scores in [0, 1], n = 13 | mean | t left the range | coverage of t | coverage now | by the logit |"
+    yield (
+        "| scores in [0, 1], n = 13 | mean | t left the range | coverage of t | "
+        "coverage now | by the logit |"
+    )
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     shapes: dict[str, tuple[float, Shape]] = {
         "Beta(8, 1)": (8 / 9, lambda rng, s: rng.beta(8, 1, s)),
@@ -45,11 +48,14 @@ def intervals(experiments: int) -> Iterator[str]:
         )
         logit = np.mean([x.method == "logit" for x in now])
         covered = [np.mean([covers(x, truth) for x in rows]) for rows in (plain, now)]
-        yield f"| {name} | {truth:.3f} | {left:.1%} | {covered[0]:.1%} | {covered[1]:.1%} | {logit:.1%} |"
+        yield (
+            f"| {name} | {truth:.3f} | {left:.1%} | {covered[0]:.1%} | "
+            f"{covered[1]:.1%} | {logit:.1%} |"
+        )
 
 
 def power(experiments: int) -> Iterator[str]:
-    """What the plan of 50 queries says, and what fresh samples of as many queries find."""
+    """What the plan of 50 queries says, and what as many fresh queries find."""
     yield "| differences | truly needed for 0.05 | median plan | power of as many |"
     yield "| --- | ---: | ---: | ---: |"
     for name, draw in equal_means().items():
@@ -68,7 +74,9 @@ def power(experiments: int) -> Iterator[str]:
 
 
 def truly_needed(draw: Shape, truth: float) -> int:
-    """The queries at which the test of the mean shows the truth in four of five fresh samples, to 5 %."""
+    """The queries at which the test of the mean shows the truth in four of five fresh
+    samples, to 5 %.
+    """
     low, high = 5, 10_000
     while high > 1.05 * low + 1:
         middle = round(math.sqrt(low * high))

@@ -1,9 +1,12 @@
-"""The choice among many configurations: false claims and power of several rules; used by stats.py.
+"""The choice among many configurations: false claims and power of several rules; used
+by stats.py.
 
-Differences are those of BM25 grids (k1 x b, 48 configurations against k1 0.9, b 0.4) on Cranfield and SciFact, whose
-scores `python benchmarks/stats_sweeps.py FOLDER` computes from the data sets in a folder and keeps in build/sweeps/;
-and normals with one correlation. Experiments draw queries with replacement from differences that are centred, or moved,
-or of which each row has a sign that is drawn: then no configuration is better in any query.
+Differences are those of BM25 grids (k1 x b, 48 configurations against k1 0.9, b 0.4) on
+Cranfield and SciFact, whose scores `python benchmarks/stats_sweeps.py FOLDER` computes
+from the data sets in a folder and keeps in build/sweeps/; and normals with one
+correlation. Experiments draw queries with replacement from differences that are
+centred, or moved, or of which each row has a sign that is drawn: then no configuration
+is better in any query.
 """
 
 from __future__ import annotations
@@ -112,7 +115,7 @@ def _t(sums: Floats) -> Floats:
 
 
 def _claims(rows: Floats, rng: np.random.Generator) -> tuple[bool, bool, bool, bool]:
-    """Naive, half and half, Bonferroni, max-T: whether each claims a gain of the best."""
+    """Whether naive, half and half, Bonferroni, max-T claim a gain of the best."""
     n = len(rows)
     best = int(np.argmax(rows.mean(axis=0)))
     order = rng.permutation(n)
@@ -125,7 +128,9 @@ def _claims(rows: Floats, rng: np.random.Generator) -> tuple[bool, bool, bool, b
 
 
 def _gains(rows: Floats, gain: str) -> Floats:
-    """What each configuration gains, in points: nothing, or so much of the standard deviation of its differences."""
+    """What each configuration gains, in points: nothing, or so much of the standard
+    deviation of its differences.
+    """
     deviations, places = rows.std(axis=0, ddof=1), np.arange(rows.shape[1])
     if gain == THIRD:  # what a single t-test finds with 80 % power
         return 2.8 / np.sqrt(len(rows)) * deviations * (places % 3 == 0)
@@ -133,9 +138,12 @@ def _gains(rows: Floats, gain: str) -> Floats:
 
 
 def sweeps(experiments: int) -> Iterator[str]:
-    """False claims where no configuration is better than the default; power where some are."""
+    """False claims where no configuration is better than the default; power where some
+    are.
+    """
     rounds = min(experiments, 1_000)
-    yield "| differences | queries | gain | naive | half and half | Bonferroni | max-T |"
+    rules = "naive | half and half | Bonferroni | max-T"
+    yield f"| differences | queries | gain | {rules} |"
     yield "| --- | ---: | --- | ---: | ---: | ---: | ---: |"
     for name, draw in tables().items():
         for n, gain in (
@@ -159,7 +167,9 @@ def sweeps(experiments: int) -> Iterator[str]:
 
 
 def bounds(experiments: int) -> Iterator[str]:
-    """How often the lower bound of the gain lies above the truth, 0 for all of six equal configurations."""
+    """How often the lower bound of the gain lies above the truth, 0 for all of six
+    equal configurations.
+    """
     rounds = min(experiments, 1_000)
     shapes: dict[str, Callable[[np.random.Generator, int], Floats]] = {
         "normal": lambda rng, n: rng.standard_normal((n, 6)),
@@ -182,7 +192,10 @@ def bounds(experiments: int) -> Iterator[str]:
                         seed=int(rng.integers(1 << 30)),
                     ).low
                     above += low is not None and low > 0
-                yield f"| {name} | {'lognormal' if spread else 'equal'} | {n} | {above / rounds:.1%} |"
+                yield (
+                    f"| {name} | {'lognormal' if spread else 'equal'} | {n} | "
+                    f"{above / rounds:.1%} |"
+                )
 
 
 if __name__ == "__main__":

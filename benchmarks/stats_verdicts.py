@@ -1,7 +1,9 @@
-"""What verdicts claim although it is not so, before and after the rules that keep them; used by stats.py.
+"""What verdicts claim although it is not so, before and after the rules that keep them;
+used by stats.py.
 
-Every row is measured with the program's own tests on samples that are drawn from a shape with a known truth.
-"before" is the rule that stood here until the review of November 2026.
+Every row is measured with the program's own tests on samples that are drawn from a
+shape with a known truth. "before" is the rule that stood here until the review of
+November 2026.
 """
 
 from __future__ import annotations
@@ -30,8 +32,11 @@ SIZES = (30, 50, 120, 150, 200, 500)
 
 
 def margins(experiments: int) -> Iterator[str]:
-    """How often a loss of the whole margin passes, and how often a true equality does."""
-    yield "| differences, true loss 0.02 | queries | before | passes | at most 5 % | passes at equality |"
+    """How often a loss of the whole margin passes, and a true equality."""
+    yield (
+        "| differences, true loss 0.02 | queries | before | passes | at most 5 % | "
+        "passes at equality |"
+    )
     yield "| --- | ---: | ---: | ---: | --- | ---: |"
     for name, shape in at_the_margin().items():
         for n in SIZES:
@@ -46,7 +51,10 @@ def margins(experiments: int) -> Iterator[str]:
                 if after <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments)
                 else "NO"
             )
-            yield f"| {name} | {n} | {passed(lost, before):.1%} | {after:.1%} | {good} | {power:.1%} |"
+            yield (
+                f"| {name} | {n} | {passed(lost, before):.1%} | {after:.1%} | {good} "
+                f"| {power:.1%} |"
+            )
 
 
 Rule = Callable[[Sequence[PairedDifferences], EquivalenceMargin], list[FlipTest]]
@@ -75,7 +83,9 @@ def now(rows: Sequence[PairedDifferences], within: EquivalenceMargin) -> list[Fl
 def before(
     rows: Sequence[PairedDifferences], within: EquivalenceMargin
 ) -> list[FlipTest]:
-    """The rule of before: the worst query only where fewer than ten lose the margin; equal scores always pass."""
+    """The rule of before: the worst query only where fewer than ten lose the margin;
+    equal scores always pass.
+    """
     columns = []
     for d in rows:
         few = np.count_nonzero(d.values < -within.margin - d.slack) < 10
@@ -105,11 +115,15 @@ def cases(experiments: int) -> Iterator[str]:
         _gate(a, b),
     )
     yield (
-        f"| gate: 90 ties and 10 losses of 0.5; signed ranks of the shifted differences | passes (p = {shifted:.2g}) | "
+        "| gate: 90 ties and 10 losses of 0.5; signed ranks of the shifted "
+        f"differences | passes (p = {shifted:.2g}) | "
         f"{_word(now)} |"
     )
     for margin in (0.02, 0.05, 0.1):
-        yield f"| queries below which nothing passes, margin {margin} | 5 | {min_units_for_margin(margin, 1.0, ALPHA)} |"
+        yield (
+            f"| queries below which nothing passes, margin {margin} | 5 | "
+            f"{min_units_for_margin(margin, 1.0, ALPHA)} |"
+        )
 
 
 def _gate(challenger: Floats, baseline: Floats) -> Gate:

@@ -1,8 +1,11 @@
 """The stores against the plain alternatives, each pair measured in one run, as ratios.
 
-    python benchmarks/stores.py small         50,000 x 384: edge, the in-memory client, a BLAS product
-    python benchmarks/stores.py million       1,000,000 x 384: edge, a BLAS product over memory-mapped blocks; growth
-    python benchmarks/stores.py approximate   recall, bytes and time of HNSW and quantisation
+    python benchmarks/stores.py small
+        50,000 x 384: edge, the in-memory client, a BLAS product
+    python benchmarks/stores.py million
+        1,000,000 x 384: edge, a BLAS product over memory-mapped blocks; growth
+    python benchmarks/stores.py approximate
+        recall, bytes and time of HNSW and quantisation
 
 Vectors are synthetic: independent normal, or around 1,000 centres for `approximate`.
 Two works are timed in turns, and the median taken of each round's ratio, since other
@@ -68,7 +71,7 @@ def times(work: Callable[[], object]) -> Times:
 
 
 def medians(rounds: int, work: Callable[[], object]) -> Times:
-    """Return the median times of a piece of work, after one round that does not count."""
+    """Return the median times of some work, after one round that does not count."""
     work()
     return Times(
         *map(statistics.median, zip(*(times(work) for _ in range(rounds)), strict=True))
@@ -137,7 +140,7 @@ def edge(folder: str, name: str, count: int, **options: Any) -> Store:
 
 
 def fill(store: Store, vectors: DenseVectors) -> None:
-    """Build a collection as Dense does, window by window; document ids are made here."""
+    """Build a collection as Dense does, window by window, with document ids."""
     store.create(DIMENSIONS)
     for start in range(0, len(vectors), WINDOW):
         some = np.asarray(vectors[start : start + WINDOW])

@@ -2,8 +2,10 @@
 
 Seconds, and each row against something measured in the same run.
 
-    python -m benchmarks.waiting            commands, a cached run of the quickstart, indexing, scoring
-    python -m benchmarks.waiting --large    besides, many retrievers, many queries, many documents: some 20 minutes
+    python -m benchmarks.waiting
+        commands, a cached run of the quickstart, indexing, scoring
+    python -m benchmarks.waiting --large
+        also many retrievers, many queries, many documents: some 20 minutes
 
 Seconds by the clock, and of the processor: on a shared machine the second are the ones
 to compare. Commands are processes of their own, the best of three each. They are
@@ -70,10 +72,11 @@ def command(*words: object) -> None:
     python("-m", "harness", *map(str, words))
 
 
-def row(what: str, took: Took, against: str, theirs: Took, note: str = "") -> None:
+def row(what: str, took: Took, against: str, theirs: Took, *, note: str = "") -> None:
     share = took.processor / theirs.processor
     print(
-        f"{what:44} {took.wall:8.2f} s {took.processor:8.2f} s {share:8.2f} of {against} ({theirs.wall:.2f} s, "
+        f"{what:44} {took.wall:8.2f} s {took.processor:8.2f} s {share:8.2f} of "
+        f"{against} ({theirs.wall:.2f} s, "
         f"{theirs.processor:.2f} s) {note}",
         flush=True,
     )
@@ -103,7 +106,7 @@ def commands(folder: Path) -> None:
         run,
         "import qdrant_client",
         client,
-        f"page {page:.2f} MB",
+        note=f"page {page:.2f} MB",
     )
     saved = results / "quickstart"
     of_start("harness score RESULTS", seconds(partial(command, "score", saved)))
@@ -206,7 +209,10 @@ def saved(folder: Path, queries: int, retrievers: int) -> Path:
             f'\n[[retrievers]]\nname = "r{i}"\nkind = "run"\npath = "{run}"\n'
         )
     path = folder / "saved.toml"
-    head = f'name = "saved"\nreport = false\ndataset = "{data}"\nprimary = "nDCG@10"\nmeasures = {MEASURES}\n'
+    head = (
+        f'name = "saved"\nreport = false\ndataset = "{data}"\nprimary = "nDCG@10"\n'
+        f"measures = {MEASURES}\n"
+    )
     path.write_text(head + "".join(blocks), encoding="utf-8")
     return path
 
@@ -238,11 +244,11 @@ def large(folder: Path) -> None:
             took,
             "pandas",
             theirs,
-            f"largest process so far {peak_of_children():.2f} GB",
+            note=f"largest process so far {peak_of_children():.2f} GB",
         )
         took = seconds(partial(command, "report", results / "saved"), 1, 0)
         size = (results / "saved" / "report.html").stat().st_size / 1e6
-        row(f"reporting {what}", took, "pandas", theirs, f"page {size:.1f} MB")
+        row(f"reporting {what}", took, "pandas", theirs, note=f"page {size:.1f} MB")
 
 
 def parsed(paths: list[Path]) -> None:

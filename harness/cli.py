@@ -14,6 +14,7 @@ from harness.console import cache_commands, compare_command, label_commands
 from harness.console import options as shared
 from harness.console.answer_commands import answers_app
 from harness.console.check_command import check
+from harness.console.explain_command import explain
 from harness.console.gate_command import gate
 from harness.console.messages import error_message, hide_tracebacks, usage_message
 from harness.console.output import print_lines, print_warnings
@@ -83,6 +84,7 @@ for heading, commands in {
         run,
         score,
         compare_command.compare,
+        explain,
         gate,
         report,
     ),
@@ -95,6 +97,12 @@ app.add_typer(queries_app, name="queries", rich_help_panel=LABEL_HEADING)
 app.add_typer(label_commands.labels_app, name="labels", rich_help_panel=LABEL_HEADING)
 app.add_typer(cache_commands.cache_app, name="cache", rich_help_panel=MAINTAIN_HEADING)
 app.add_typer(answers_app, name="answers", rich_help_panel=MAINTAIN_HEADING)
+
+
+MEMORY_MESSAGE = (
+    "error: not enough memory for this process; "
+    "raise its limit (ulimit -v, the container's), or set a smaller batch_size"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -128,6 +136,10 @@ def _exit_code(words: list[str]) -> int | str | None:
     except OSError as error:
         log.debug("stopped", exc_info=error)
         return _os_error_code(error)
+    except MemoryError as error:
+        log.debug("stopped", exc_info=error)
+        print_warnings(MEMORY_MESSAGE)
+        return InputError.exit_code
     except (Interrupted, KeyboardInterrupt) as stop:
         message = "stopped"
         if CACHING_COMMANDS & {*words[:1]}:

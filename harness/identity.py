@@ -61,10 +61,11 @@ def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
         name: field.get_default(call_default_factory=True)
         for name, field in DenseConfig.model_fields.items()
     }
-    changed: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in KEYS_WITHOUT_IDENTITY and value != defaults.get(key):
-            changed[key] = value
+    changed = {
+        key: option
+        for key, option in table.items()
+        if key not in KEYS_WITHOUT_IDENTITY and option != defaults.get(key)
+    }
     encoder = changed.get("encoder")
     if isinstance(encoder, Mapping):
         changed["encoder"] = {

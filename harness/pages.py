@@ -24,7 +24,9 @@ REPLACED_CHARACTERS = {
 """What no page, SVG or JSON may hold -> what is shown instead."""
 
 OVERVIEW_MARK = '<meta name="generator" content="retriever-harness overview">'
-"""By which the page over many results is known: no other is written over, and it is not a document of a data set."""
+"""By which the page over many results is known: no other is written over, and it is not
+a document of a data set.
+"""
 OVERVIEW_HEAD_BYTES = 500
 """Bytes of a page within which it names what made it."""
 
@@ -38,16 +40,19 @@ def is_overview(path: Path) -> bool:
 
 
 def content_security_policy(scripts: Sequence[str], style: str) -> str:
-    """Return a Content-Security-Policy that allows these scripts and this style, and nothing from elsewhere."""
+    """Return a Content-Security-Policy for these scripts and this style."""
     allowed = " ".join(map(_hashed, scripts)) or "'none'"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; img-src data:; "
+        f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; "
+        "img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
 def script_json(value: Any) -> str:
-    r"""Return JSON in ASCII for a script element: nothing in it can end the element or begin a comment.
+    r"""Return JSON in ASCII for a script element.
+
+    Nothing in it can end the element or begin a comment.
 
     >>> script_json({"text": "</script>\u2028"})
     '{"text":"\\u003c/script\\u003e\\u2028"}'
@@ -73,21 +78,29 @@ PAGE_HEAD = Markup("""<!doctype html>
 
 
 def page_head(title: str, policy: str, style: Markup, generator: str = "") -> Markup:
-    """Return how every page begins, down to its body; `generator` is the element by which the page is known again."""
+    """Return how every page begins, down to its body.
+
+    `generator` is the element by which the page is known again.
+    """
     known = Markup(f"{generator}\n") if generator else ""  # noqa: S704 - ours
     return PAGE_HEAD.format(known, policy, visible_text(title), style)
 
 
 def visible_text(text: str) -> str:
-    r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
+    r"""Return a text without what no page, SVG or JSON may hold.
+
+    Control characters become their pictures.
 
     >>> visible_text("a\0b\r\nc")
     'a␀b\nc'
     """
-    if text.isprintable():  # nothing of what is looked for below: nearly all texts, a page asks for a hundred thousand
+    # nothing of what is looked for below: nearly all texts, a page asks for a hundred
+    # thousand
+    if text.isprintable():
         return text
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(REPLACED_CHARACTERS)
 
 
 def _hashed(code: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode('utf-8')).digest()).decode()}'"
+    digest = hashlib.sha256(code.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

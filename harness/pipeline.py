@@ -75,7 +75,7 @@ def run_built(
             check_judge_price(loaded, accounts, cache)
             import_stored_vectors(loaded.experiment.vectors, built.retrievers, cache)
             context = build_run_context(
-                loaded, built.dataset, cache, accounts, reusable.latencies
+                loaded, built.dataset, cache, accounts, latencies=reusable.latencies
             )
             on_finished = partial(records.write_run_files, staging)
             runs_by_name = run_retrievers(
@@ -86,7 +86,9 @@ def run_built(
                 loaded, runs, context, accounts, staging=staging, earlier=folder
             )
         built = with_judged_claims(built, claims)
-        manifest = describe_run(loaded, built.dataset, built.labels, runs, folder)
+        manifest = describe_run(
+            loaded, built.dataset, built.labels, runs, folder=folder
+        )
         records.write_costs(staging, runs, accounts.meter.stages())
         prices = price_points(manifest, records.read_table_rows(staging / "costs.csv"))
         evaluated = evaluate_rankings(

@@ -233,9 +233,9 @@ def _stem_words(index: _WordIndex, language: str) -> _WordIndex:
     stem_of_word = [
         stems.setdefault(stem(word), len(stems)) for word in index.vocabulary
     ]
-    stemmed_terms = []
-    for terms in index.terms:
-        stemmed_terms.append([stem_of_word[word] for word in terms])
+    stemmed_terms = [
+        list(map(stem_of_word.__getitem__, terms)) for terms in index.terms
+    ]
     return replace(index, terms=stemmed_terms, vocabulary=stems, stemming=language)
 
 

@@ -203,7 +203,9 @@ class Dense(Retriever):
             rankings = self._nearest(usable_vectors, filters, depth)
             meter.count(texts=len(queries))
         if self._collection.approximate:
-            self._compare_with_exact(rankings, usable_vectors, filters, depth, meter)
+            self._compare_with_exact(
+                rankings, usable_vectors, filters, depth, meter=meter
+            )
         self._note_empty_rankings(usable_queries, rankings, meter)
         usable_rankings = iter(rankings)
         return [
@@ -265,6 +267,7 @@ class Dense(Retriever):
         vectors: AnyVectors,
         filters: QueryFilters,
         depth: int,
+        *,
         meter: Meter,
     ) -> None:
         """Count the hits that an approximate search shares with an exact one."""

@@ -14,7 +14,7 @@ from retrievers.embedded import Embedded, Role
 from retrievers.errors import BackendError
 from retrievers.identity import PassageInDocument, passage_keys
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model import Encoder
+from retrievers.model import Encoder, load_model
 from retrievers.ragged import VectorForm, all_finite, as_dense, unit_rows, vector_form
 from retrievers.services.concurrency import completed_batches
 from retrievers.vector_reduction import (
@@ -153,6 +153,7 @@ class Embedder:
 
     def embed_uncached(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text without the cache, as latency is measured."""
+        load_model(self.encoder, meter)
         return self._cut(self._request([(text, "")], role, single_call(meter)))
 
     def forecast(self, texts: Iterable[str], role: Role) -> EmbeddingForecast:
@@ -225,6 +226,7 @@ class Embedder:
                 requests.append(missing)
         if not requests:
             return
+        load_model(self.encoder, meter)
 
         def send(positions: list[int], stopped: Stop) -> Embedded:
             passages = [distinct.passages[i] for i in positions]

@@ -91,8 +91,9 @@ class Function(ExternalRetriever):
                     for query, returned in zip(batch, returned_lists, strict=True)
                 ]
                 refuse_distances(hits.scores for hits in hit_lists)
-                for hits in hit_lists:
-                    rankings.append(ranked(hits.ids, hits.scores, depth))
+                rankings.extend(
+                    ranked(hits.ids, hits.scores, depth) for hits in hit_lists
+                )
                 meter.count(calls=1, texts=len(batch))
         return self._recognised(rankings, meter)
 

@@ -89,7 +89,7 @@ class StageTotals:
 class Meter:
     """The observations of one retriever, passed to every call that works for it.
 
-    A stage is one of "embed-documents", "index", "embed-queries", "search",
+    A stage is one of "load", "embed-documents", "index", "embed-queries", "search",
     "search-exact" (for the recall of an approximate search), "fuse", "rerank",
     "latency". Counts belong to the innermost open stage. The names in costs.csv are
     calls, texts, cached, tokens, usd; any other count (retries, lost_tokens, …) goes to
@@ -133,6 +133,25 @@ class Meter:
                 self._open_stages.pop()
                 stage.seconds += time.perf_counter() - started
             self._notify()
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Time the loading of a model as stage "load", apart from the open stage.
+
+        >>> meter = Meter()
+        >>> with meter.stage("rerank"), meter.loading():
+        ...     time.sleep(0.02)
+        >>> meter.totals("load").seconds > 0.02 > meter.totals("rerank").seconds
+        True
+        """
+        open_stage = self._stages.get(self.current, StageTotals())
+        started = time.perf_counter()
+        try:
+            with self.stage("load"):
+                yield
+        finally:
+            with self._lock:
+                open_stage.seconds -= time.perf_counter() - started
 
     @contextmanager
     def stage_by_default(self, name: str) -> Iterator[None]:

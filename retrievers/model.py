@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from retrievers.embedded import Embedded, PairScores, Role
-from retrievers.meter import Call
+from retrievers.meter import Call, Meter
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.ragged import VectorForm
 from retrievers.texts.token_estimate import Tokens, estimate_tokens
@@ -64,6 +64,14 @@ class Model(ABC):
         return 1 if self.limits is None else self.limits.concurrency
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether a request needs nothing that is still to be loaded."""
+        return True
+
+    def load(self) -> None:  # noqa: B027 - most models load nothing
+        """Load what requests need."""
+
+    @property
     def at_hand(self) -> bool:
         """Whether the fingerprint can be computed without the network."""
         return True
@@ -90,6 +98,13 @@ class Model(ABC):
             InputError: a requirement is missing.
         """
         return
+
+
+def load_model(model: Model, meter: Meter) -> None:
+    """Load a model that is not loaded, as a stage of its own."""
+    if not model.is_loaded:
+        with meter.loading():
+            model.load()
 
 
 class Encoder(Model):

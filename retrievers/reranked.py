@@ -14,7 +14,7 @@ from retrievers.embedded import PairScores
 from retrievers.errors import BackendError
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model import Reranker, TextPair, is_model, model_facts
+from retrievers.model import Reranker, TextPair, is_model, load_model, model_facts
 from retrievers.options.placeholders import instantiate
 from retrievers.options.python_objects import reranker_table
 from retrievers.query import Query
@@ -138,6 +138,7 @@ class Reranked(Retriever):
 
     def rerank_alone(self, query: Query, candidates: Ranking, meter: Meter) -> Ranking:
         """Rerank one query's hits without the cache, as latency is measured."""
+        load_model(self.reranker, meter)
         [pairs] = self._query_pairs([query], [candidates])
         scores = np.zeros(len(pairs))
         for request in self.reranker.batches(pairs):
@@ -193,9 +194,9 @@ class Reranked(Retriever):
         distinct = sorted(set().union(*pairs_by_query), key=_request_order)
         position_of_pair = {pair: i for i, pair in enumerate(distinct)}
         pair_texts = map(_pair_text, distinct)
-        query_rows = []
-        for pairs in pairs_by_query:
-            query_rows.append([position_of_pair[pair] for pair in pairs])
+        query_rows = [
+            list(map(position_of_pair.__getitem__, pairs)) for pairs in pairs_by_query
+        ]
         return _ScoringPlan(
             pairs=distinct,
             keys=text_keys(self.reranker.fingerprint, "pair", pair_texts),
@@ -215,8 +216,10 @@ class Reranked(Retriever):
         for distinct_list in dict.fromkeys(map(tuple, pairs_by_query)):
             start = len(pairs)
             start_of_list[distinct_list] = start
-            for request in self.reranker.batches(distinct_list):
-                requests.append([start + i for i in request])
+            requests.extend(
+                _shift_positions(request, start)
+                for request in self.reranker.batches(distinct_list)
+            )
             list_text = "".join(map(_pair_text, distinct_list))
             encoded_text = list_text.encode("utf-8", "surrogatepass")
             digest = hashlib.blake2b(encoded_text).hexdigest()
@@ -250,6 +253,7 @@ class Reranked(Retriever):
         meter.count(texts=cached_count, cached=cached_count)
         if not requests:
             return all_scores
+        load_model(self.reranker, meter)
 
         def send(positions: list[int], stopped: Stop) -> PairScores:
             pairs = [plan.pairs[i] for i in positions]
@@ -292,6 +296,11 @@ def _set_scores(
     """Write the scores of some pairs into the arrays of all pairs."""
     for all_numbers, numbers in zip(all_scores, scored, strict=True):
         all_numbers[list(positions)] = numbers
+
+
+def _shift_positions(positions: Iterable[int], start: int) -> list[int]:
+    """Return positions in a list as positions among those of all lists."""
+    return [start + i for i in positions]
 
 
 def _request_order(pair: TextPair) -> tuple[int, TextPair]:

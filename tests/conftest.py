@@ -37,7 +37,10 @@ PROJECT = Path(__file__).parents[1]
 
 
 REAL = {
-    "--qdrant": "URL of a Qdrant server over REST, such as http://localhost:6333; its collections of tests are removed",
+    "--qdrant": (
+        "URL of a Qdrant server over REST, such as http://localhost:6333; "
+        "its collections of tests are removed"
+    ),
     "--qdrant-grpc": "URL of the same server over gRPC, such as grpc://localhost:6334",
     "--qdrant-key": "the key of that server, where it asks for one",
 }
@@ -207,7 +210,7 @@ def places(
 
 @pytest.fixture(autouse=True)
 def no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages hide the keys that this process has used: here those of the test alone."""
+    """Messages hide the keys of this process: here those of the test alone."""
     monkeypatch.setattr("retrievers.options.placeholders._used", set())
 
 

@@ -81,7 +81,28 @@ class Fault(NamedTuple):
     """Where the text that is changed begins and ends, in bytes."""
 
 
-def faults(path: Path) -> Iterator[Fault]:
+class Operation(NamedTuple):
+    """An operator between two expressions."""
+
+    kind: str
+    left: ast.expr
+    operator: ast.AST
+    right: ast.expr
+
+
+def operation_of(node: ast.AST) -> Operation | None:
+    """Return a node's operation; None if it has none or several."""
+    match node:
+        case ast.BinOp(left=left, op=operator, right=right):
+            return Operation("operator", left, operator, right)
+        case ast.BoolOp(op=operator, values=[left, right]):
+            return Operation("operator", left, operator, right)
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return Operation("comparison", left, operator, right)
+    return None
+
+
+def faults(path: Path) -> Iterator[Fault]:  # noqa: C901 - a table of kinds
     """Yield every change that could be made to a file."""
     source = path.read_bytes()
     tree = ast.parse(source)
@@ -101,33 +122,16 @@ def faults(path: Path) -> Iterator[Fault]:
         )
 
     for node in walk(tree):
+        swapped = operation_of(node)
+        if swapped is not None and type(swapped.operator) in SWAPS:
+            yield fault(
+                swapped.kind,
+                node,
+                place(swapped.left)[1],
+                place(swapped.right)[0],
+                f" {SWAPS[type(swapped.operator)]} ",
+            )
         match node:
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in SWAPS:
-                yield fault(
-                    "operator",
-                    node,
-                    place(left)[1],
-                    place(right)[0],
-                    f" {SWAPS[type(op)]} ",
-                )
-            case ast.BoolOp(op=op, values=[left, right]):
-                yield fault(
-                    "operator",
-                    node,
-                    place(left)[1],
-                    place(right)[0],
-                    f" {SWAPS[type(op)]} ",
-                )
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if (
-                type(op) in SWAPS
-            ):
-                yield fault(
-                    "comparison",
-                    node,
-                    place(left)[1],
-                    place(right)[0],
-                    f" {SWAPS[type(op)]} ",
-                )
             case ast.Constant(value=bool(value)):
                 yield fault("constant", node, *place(node), str(not value))
             case ast.Constant(value=int(value) | float(value)):
@@ -328,15 +332,18 @@ def main() -> None:
             caught[fault.kind, is_caught] += 1
             if not is_caught:
                 sys.stdout.write(
-                    f"survives: {fault.file}:{fault.line}: {fault.before!r} -> {fault.after!r}\n"
+                    f"survives: {fault.file}:{fault.line}: {fault.before!r} -> "
+                    f"{fault.after!r}\n"
                 )
                 sys.stdout.flush()
         for kind in sorted({kind for kind, _ in caught}):
             sys.stdout.write(
-                f"{kind}: {caught[kind, True]} of {caught[kind, True] + caught[kind, False]} caught\n"
+                f"{kind}: {caught[kind, True]} of "
+                f"{caught[kind, True] + caught[kind, False]} caught\n"
             )
         sys.stdout.write(
-            f"all: {sum(n for (_, is_caught), n in caught.items() if is_caught)} of {options.count} caught\n"
+            f"all: {sum(n for (_, is_caught), n in caught.items() if is_caught)} of "
+            f"{options.count} caught\n"
         )
 
 

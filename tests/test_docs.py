@@ -34,6 +34,7 @@ PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 WITH_COMMANDS = [
     page for page in PAGES if "```console" in page.read_text(encoding="utf-8")
 ]
+PROJECT_PATH = re.compile(r"`(?:pytest )?((?:harness|retrievers|tests|docs)/[\w./-]+)`")
 FENCE = re.compile(
     r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -73,7 +74,8 @@ def shown(block: Block) -> Iterator[Shown]:
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?|\.\d+")
 MEASURED = re.compile(
-    rf"(?:{NUMBER.pattern})(?= ?(?:s|ms|/s|minutes?|hours?|kB|MB)\b)|digest [0-9a-f]{{12,}}|\d{{4}}-\d\d-\d\d\S*"
+    rf"(?:{NUMBER.pattern})(?= ?(?:s|ms|/s|minutes?|hours?|kB|MB)\b)"
+    r"|digest [0-9a-f]{12,}|\d{4}-\d\d-\d\d\S*"
 )
 """What differs from machine to machine and from day to day."""
 APART = 0.002
@@ -130,7 +132,8 @@ def run(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     printed = (captured.out + captured.err).split("\n")
     for line in command.output:
         assert prints(line, printed) or line == "…", (
-            f"{command.command} does not print {line!r} but\n{captured.out}{captured.err}"
+            f"{command.command} does not print {line!r} but\n"
+            f"{captured.out}{captured.err}"
         )
 
 
@@ -385,7 +388,7 @@ def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
                     re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-")
                     for head in heads
                 }, link
-        for name in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
+        for name in PROJECT_PATH.findall(text):
             assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), (
                 f"{page.relative_to(PROJECT)}: {name}"
             )

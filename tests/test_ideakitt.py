@@ -99,7 +99,9 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
     # time.
     text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
     for old, new in {
-        'text-v1" }': f'text-v1", endpoint_url = "{servers.bedrock.url}", region = "eu-west-1" }}',
+        'text-v1" }': (
+            f'text-v1", endpoint_url = "{servers.bedrock.url}", region = "eu-west-1" }}'
+        ),
         '3-small" }': f'3-small", base_url = "{servers.openai.url}", price = 0.02 }}',
         "intfloat/multilingual-e5-base": tiny.static(tmp_path / "static").as_posix(),
         "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": tiny.cross_encoder(
@@ -144,8 +146,10 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
     code = (
         "import os, sys; from harness import pipeline; "
         f"[os.environ.pop(name) for name in {list(CANARIES)}]; "
-        f"pipeline.run({str(path)!r}, pipeline.RunOptions(pipeline.Path({str(tmp_path / 'out')!r}))); "
-        "print([name for name in ('torch', 'sentence_transformers', 'transformers', 'openai') if name in sys.modules])"
+        f"pipeline.run({str(path)!r}, "
+        f"pipeline.RunOptions(pipeline.Path({str(tmp_path / 'out')!r}))); "
+        "print([name for name in ('torch', 'sentence_transformers', 'transformers', "
+        "'openai') if name in sys.modules])"
     )
     process = subprocess.run(
         [sys.executable, "-c", code],

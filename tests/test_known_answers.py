@@ -42,7 +42,8 @@ MEASURES = {
 MINILM = """
 [[retrievers]]
 name = "minilm"
-encoder = { kind = "sentence-transformers", model = "sentence-transformers/all-MiniLM-L6-v2" }
+encoder.kind = "sentence-transformers"
+encoder.model = "sentence-transformers/all-MiniLM-L6-v2"
 """
 Texts = dict[str, str]
 Run = dict[str, dict[str, float]]
@@ -172,7 +173,9 @@ def experiment(folder: Path, collection: layouts.Collection, tables: str) -> Pat
     folder.mkdir(exist_ok=True)
     file = folder / "known.toml"
     file.write_text(
-        f'name = "known"\ndataset = "{layouts.beir(folder / "data", collection).as_posix()}"\nprimary = "nDCG@10"\n'
+        'name = "known"\ndataset = '
+        f'"{layouts.beir(folder / "data", collection).as_posix()}"\nprimary = '
+        '"nDCG@10"\n'
         f"measures = {json.dumps(list(MEASURES))}\nreport = false\n{tables}",
         encoding="utf-8",
     )

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import harness
 from harness.scoring.conventions import RunConventions
 from harness.scoring.trec_runs import score_trec_runs
+from retrievers import BM25
 from tests.harness.measures.test_trec_eval import expected, printed
 
 pytestmark = pytest.mark.outside
@@ -75,3 +77,20 @@ def test_every_value_of_trec_eval(
         )
     )
     assert {cell: got[cell] for cell in want} == want
+
+
+@pytest.mark.parametrize(
+    ("k1", "b", "ndcg"),
+    # Ours; published for the same constants, by implementation: 0.676 to 0.687
+    # (bm25s, Lù 2024, table of BEIR).
+    [(0.9, 0.4, 0.6817037324933621), (1.2, 0.75, 0.6843386689324039)],
+)
+def test_bm25_on_scifact_is_within_the_published_implementations(
+    k1: float, b: float, ndcg: float
+) -> None:
+    retrievers = {"bm25": BM25(k1=k1, b=b)}
+    folder = outside("data/scifact")
+    results = harness.evaluate(folder, None, None, retrievers, measures=[])
+    [mean] = results.summary["mean"]
+    assert mean == pytest.approx(ndcg, abs=1e-12)
+    assert 0.676 <= mean <= 0.687

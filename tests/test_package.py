@@ -25,7 +25,10 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 BUILD = (
     "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 )
-WITHOUT_THE_MODEL = "from harness.console import demo; demo.find_spec = lambda name: None; from harness.cli import main; main()"
+WITHOUT_THE_MODEL = (
+    "from harness.console import demo; demo.find_spec = lambda name: None; from "
+    "harness.cli import main; main()"
+)
 
 
 def done(

@@ -51,7 +51,10 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(
     assert re.findall(r"<h2 id=[^>]*>harness ([a-z ]+)<", helps) == [
         name for name, _ in commands(app)
     ]
-    loaded = r"<(?:script|img|iframe)[^>]* src=\"http|<link[^>]* rel=\"stylesheet\"[^>]* href=\"http"
+    loaded = (
+        r"<(?:script|img|iframe)[^>]* src=\"http"
+        r"|<link[^>]* rel=\"stylesheet\"[^>]* href=\"http"
+    )
     assert [
         page
         for page in site.rglob("*.html")

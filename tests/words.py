@@ -20,9 +20,11 @@ from tests.support.browser import NO_BROWSER, chromium
 
 PROJECT = Path(__file__).parents[1]
 STRUCK = re.compile(
-    r"\b(?:made of|held (?:to|against)|goe?s? by|taken for|leaves out 0|(?:nobody|nothing) can (?:say|tell)"
-    r"|not to be had|thereof|befell|aside|whoever|whomever|told apart|tells? \w+ apart|cannot tell|wings?"
-    r"|the house|mend(?:s|ed)?|caveats?|wins and losses|lies (?:in|at|where|there|beside|below|above))\b",
+    r"\b(?:made of|held (?:to|against)|goe?s? by|taken for|leaves out 0"
+    r"|(?:nobody|nothing) can (?:say|tell)|not to be had|thereof|befell|aside"
+    r"|whoever|whomever|told apart|tells? \w+ apart|cannot tell|wings?|the house"
+    r"|mend(?:s|ed)?|caveats?|wins and losses"
+    r"|lies (?:in|at|where|there|beside|below|above))\b",
     re.IGNORECASE,
 )
 """Turns that cost a second reading, as far as they are safe to search for."""
@@ -41,14 +43,18 @@ RUNS = {
     "sweep": "experiments/bm25-grid.toml",
 }
 SEEN = """
-const seen = new Map(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-const closest = (node, found) => node && !found(getComputedStyle(node)) ? closest(node.parentElement, found) : node;
+const seen = new Map();
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const closest = (node, found) =>
+  node && !found(getComputedStyle(node)) ? closest(node.parentElement, found) : node;
 for (let node; (node = walk.nextNode());) {
   const range = document.createRange();
   range.selectNodeContents(node);
-  const box = range.getBoundingClientRect(), style = getComputedStyle(node.parentElement);
-  const shown = node.parentElement.checkVisibility({opacityProperty: true}) && style.visibility != "hidden"
-    && box.width > 2 && !closest(node.parentElement, (style) => style.clipPath != "none");
+  const box = range.getBoundingClientRect(), parent = node.parentElement;
+  const style = getComputedStyle(parent);
+  const shown = parent.checkVisibility({opacityProperty: true})
+    && style.visibility != "hidden" && box.width > 2
+    && !closest(parent, (style) => style.clipPath != "none");
   if (!shown || box.top >= innerHeight || box.bottom <= 0 || box.right <= 0) continue;
   const block = closest(node.parentElement, (style) => style.display != "inline");
   seen.set(block, (seen.get(block) ?? "") + node.textContent);

@@ -23,8 +23,9 @@ arguments[0].forEach((selector, index) => {
   if (!part) throw new Error(`nothing is ${selector}`);
   const box = part.getBoundingClientRect(), badge = document.createElement("b");
   badge.textContent = index + 1;
-  badge.style = `position: absolute; left: ${Math.max(box.left - 34, 4)}px; top: ${box.top + 2}px; width: 26px;
-    height: 26px; border-radius: 13px; background: #16191d; color: #fff; font: bold 15px/26px sans-serif;
+  badge.style = `position: absolute; left: ${Math.max(box.left - 34, 4)}px;
+    top: ${box.top + 2}px; width: 26px; height: 26px; border-radius: 13px;
+    background: #16191d; color: #fff; font: bold 15px/26px sans-serif;
     text-align: center; z-index: 9`;
   document.body.append(badge);
 });

@@ -85,6 +85,7 @@ def forecast_claims(
     dataset: Dataset,
     measures: Sequence[Measure],
     retrievers: int,
+    *,
     cache: Cache,
 ) -> ClaimsForecast:
     """Forecast the requests to a chat model if retrievers share no document.
@@ -119,7 +120,7 @@ def forecast_claims(
             judge,
             queries,
             {query.id: documents for query in queries},
-            JudgeReadings(),
+            earlier_readings=JudgeReadings(),
         )
     claim_count = sum(
         len(query_claims.claims) for query_claims in claims_by_query.values()

@@ -42,10 +42,10 @@ class Entailments:
     @property
     def relevant(self) -> list[Truth]:
         """For each passage: whether it entails any claim of the reference."""
-        truths: list[Truth] = []
-        for i in range(self.passages):
-            truths.append(any_true(row[i] for row in self.reference_in))
-        return truths
+        return list(map(self._is_relevant, range(self.passages)))
+
+    def _is_relevant(self, passage: int) -> Truth:
+        return any_true(row[passage] for row in self.reference_in)
 
 
 def precision(entailments: Entailments) -> float | None:

@@ -46,6 +46,7 @@ def judge_hits(
     earlier: Path,
     judge: Judge,
     dataset: Dataset,
+    *,
     rankings: RunRankings,
     measures: Sequence[Measure],
 ) -> JudgedClaims:
@@ -74,7 +75,7 @@ def judge_hits(
     }
     try:
         claims = judge_rankings(
-            folder, judge, dataset.queries, retrieved, earlier_readings
+            folder, judge, dataset.queries, retrieved, earlier_readings=earlier_readings
         )
     except BackendError as error:
         return JudgedClaims({}, facts, f"claims were not judged: {_UNDEFINED}: {error}")
@@ -144,6 +145,7 @@ def judge_rankings(
     judge: Judge,
     queries: Sequence[Query],
     retrieved: Mapping[str, DocumentTexts],
+    *,
     earlier_readings: JudgeReadings,
 ) -> dict[str, QueryClaims]:
     """Judge every claim against every document retrieved for its query.

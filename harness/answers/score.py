@@ -48,6 +48,7 @@ def score_answers(
     systems: Sequence[System],
     readings: JudgeReadings,
     tokenizer: Tokenizer,
+    *,
     vectors: Mapping[str, DenseVectors],
 ) -> Scores:
     """Compute every measure of every system; no request is sent.
@@ -159,7 +160,7 @@ def score_answers_folder(
         vectors = _embed_relevancy_texts(inputs, readings, cache, meter)
     tokenizer = _find_tokenizer(inputs, options.tokenizer)
     all_scores = score_answers(
-        inputs.queries, inputs.systems, readings, tokenizer, vectors
+        inputs.queries, inputs.systems, readings, tokenizer, vectors=vectors
     )
     _check_measures(options.measures)
     declared = inputs.loaded.experiment

@@ -69,6 +69,7 @@ def check_answers_command(
 
 @answers_app.command("judge")
 def judge_answers_command(
+    *,
     experiment: JudgedExperimentFile,
     folder: AnswersFolder,
     max_cost: shared.MaxCost = None,
@@ -94,6 +95,7 @@ def judge_answers_command(
 
 @answers_app.command("score")
 def score_answers_command(
+    *,
     experiment: JudgedExperimentFile,
     folder: AnswersFolder,
     measure: AnswerMeasureNames = None,
@@ -119,5 +121,9 @@ def score_answers_command(
             scored.traced_answers, scored.scores, scored.evaluation.settings.level
         )
         write_scores_page(
-            report, folder.resolve().name, scored.evaluation, scored.notes, section
+            report,
+            folder.resolve().name,
+            scored.evaluation,
+            scored.notes,
+            section=section,
         )

@@ -158,6 +158,7 @@ RayAddress = Annotated[
 
 
 def embed(
+    *,
     experiment: shared.ExperimentFile,
     to: VectorsUrl,
     address: RayAddress = None,

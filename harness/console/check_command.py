@@ -35,6 +35,7 @@ RESULTS_FOLDER = Path("results")
 
 
 def check(
+    *,
     target: Annotated[
         str,
         typer.Argument(

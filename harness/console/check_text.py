@@ -38,6 +38,9 @@ def _first_lines(report: CheckReport) -> Iterator[str]:
         yield f"a run takes {plan_sentence(report.plan)}"
     elif report.plan is not None:
         yield "a run needs no model"
+    if report.configurations:
+        count = count_of(len(report.configurations), "configuration")
+        yield f"the sweep has {count}: {', '.join(report.configurations)}"
     yield detectable_sentence(report.detectable)
 
 
@@ -106,8 +109,8 @@ def detectable_sentence(detectable: DetectableDifference) -> str:
 
     >>> detectable_sentence(DetectableDifference(25))
     'enough queries? 25 queries reliably detect a difference of about 0.12'
-    >>> detectable_sentence(DetectableDifference(138, comparisons=3))
-    'enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056'
+    >>> print(detectable_sentence(DetectableDifference(138, comparisons=3)))
+    enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056
     """
     kind = "cluster" if detectable.clusters else "query"
     units = count_of(detectable.units, kind)
@@ -146,6 +149,7 @@ def check_object(report: CheckReport) -> dict[str, Any]:
         "portrait": summary_object(report.summary),
         "warnings": [warning_text(warning) for warning in report.warnings],
         "online": service_lines(report),
+        "configurations": list(report.configurations),
         "capacity": {
             **detectable._asdict(),
             "difference": detectable.difference() if detectable.units > 1 else None,

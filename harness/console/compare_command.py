@@ -77,6 +77,7 @@ ComparisonPage = Annotated[
 
 
 def compare(
+    *,
     qrels: shared.QrelsOrResults,
     runs: shared.RunsOrFolders = None,
     measure: shared.MeasureNames = None,
@@ -122,7 +123,7 @@ def compare(
             {"RUN": runs, **label_options}, "does not go with a file of scores"
         )
         scores = _read_score_file(qrels, measure or (), query_ids, range_)
-        _compare_score_file(qrels, scores, baseline, settings, output)
+        _compare_score_file(qrels, scores, baseline, settings, output=output)
         return
     shared.refuse_options({"--range": range_}, "is for a file of scores")
     if qrels.is_dir():
@@ -150,7 +151,7 @@ def compare(
         )
         return
     selection = RunSelection(measure or (), grades, skip_no_relevant, query_ids)
-    _compare_runs(paths, selection, baseline, declared, settings, output)
+    _compare_runs(paths, selection, baseline, declared, used=settings, output=output)
 
 
 class OutputOptions(NamedTuple):
@@ -210,6 +211,7 @@ def _compare_score_file(
     scores: Scores,
     baseline: str | None,
     settings: Settings,
+    *,
     output: OutputOptions,
 ) -> None:
     """Compare the per-query scores of any tool."""
@@ -231,6 +233,7 @@ def _compare_runs(
     selection: RunSelection,
     baseline: str | None,
     declared: DeclaredSettings,
+    *,
     used: Settings,
     output: OutputOptions,
 ) -> None:

@@ -115,6 +115,7 @@ FailIf = Annotated[
 
 
 def gate(
+    *,
     results: shared.ResultsFolder,
     baseline: BaselineInUse,
     challenger: Challenger,

@@ -50,6 +50,7 @@ Corrects = Annotated[
 
 @labels_app.command()
 def merge(
+    *,
     paths: JudgmentFiles,
     into: Annotated[
         str,
@@ -121,6 +122,7 @@ WithModel = Annotated[
 
 @labels_app.command()
 def export(
+    *,
     dataset: Annotated[
         str, typer.Argument(metavar="DATASET", help="A data set with labels.")
     ],

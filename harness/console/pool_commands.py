@@ -52,6 +52,7 @@ NextLookOption = Annotated[
 
 
 def pool(
+    *,
     results: ResultsFolders,
     depth: Annotated[
         int,
@@ -127,6 +128,7 @@ DocumentTokens = Annotated[
 
 
 def judge(
+    *,
     pool_file: PoolFile,
     llm: JudgeModelOption = None,
     base_url: shared.BaseUrl = "",
@@ -211,7 +213,7 @@ def _judge_by_model(
             sentence = chat_forecast_sentence(forecast)
             print_result([sentence], as_json=as_json, plan=forecast)
             return
-        judged = judge_by_model(pool_to_judge, path, chat, meter, options)
+        judged = judge_by_model(pool_to_judge, path, chat, meter, options=options)
     print_result(
         [f"{path}: {judged.sentence()}"],
         as_json=as_json,

@@ -35,6 +35,8 @@ ALTERNATING_STAGES = {"index": "embed-documents"}
 
 Neither is finished before both are.
 """
+LOADING_STAGE = "load"
+"""The stage within another in which a model is imported and its weights are read."""
 MODEL_LOADING_LOG = logging.getLogger("retrievers.local.local_model")
 """Has a message for each model that is loaded."""
 
@@ -74,6 +76,7 @@ class Progress:
         self._started: dict[StageKey, float] = {}
         self._unreported: dict[StageKey, Meter] = {}
         self._tasks: dict[StageKey, Any] = {}
+        self._was_loading = False
         self._drawn_at = time.monotonic()
         self._printed_at = self._drawn_at
         self.spent = 0.0
@@ -104,6 +107,9 @@ class Progress:
             return
         with self._lock:
             key = (name, stage)
+            if self._was_loading and stage != LOADING_STAGE and key in self._started:
+                self._started[key] = now  # its rate is that of the model
+            self._was_loading = stage == LOADING_STAGE
             if key not in self._started:
                 self._report_finished(except_stage=ALTERNATING_STAGES.get(stage, ""))
                 self._started[key] = now

@@ -26,6 +26,7 @@ QueryExamples = Annotated[
 
 @queries_app.command()
 def draft(
+    *,
     dataset: Annotated[
         str,
         typer.Argument(metavar="DATASET", help="The documents to write queries from."),

@@ -41,6 +41,7 @@ class Interrupted(Exception):
 
 
 def run(
+    *,
     experiment: shared.ExperimentFiles,
     results: Annotated[
         Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")
@@ -111,7 +112,7 @@ def demo(
         print_warnings(f"harness run {shlex.quote(experiment.as_posix())}")
         if "no-model" in experiment.name:
             print_warnings(OFFLINE_HINT)
-    run([experiment], results, quiet=quiet, as_json=as_json)
+    run(experiment=[experiment], results=results, quiet=quiet, as_json=as_json)
 
 
 ResultsArgument = Annotated[
@@ -124,6 +125,7 @@ ResultsArgument = Annotated[
 
 def report(
     results: ResultsArgument,
+    *,
     explain: shared.ExplainOption = False,
     no_texts: Annotated[
         bool,
@@ -164,6 +166,7 @@ def report(
 
 
 def reproduce(
+    *,
     results: shared.ResultsFolder,
     fresh: shared.FreshOption = False,
     max_cost: shared.MaxCost = None,
@@ -216,6 +219,7 @@ OutputOption = Annotated[
 
 
 def init(
+    *,
     folder: Annotated[
         str,
         typer.Argument(

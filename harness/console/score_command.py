@@ -25,6 +25,7 @@ ByQuery = Annotated[
 
 
 def score(
+    *,
     qrels: shared.QrelsOrResults,
     runs: shared.RunFiles = None,
     measure: shared.MeasureNames = None,

@@ -59,15 +59,7 @@ def note_unscored_queries(
     problems: ReadProblems,
 ) -> None:
     """Count the queries without a score: without relevant documents, or labels."""
-    for query_id, query_labels in labels.items():
-        query = queries[query_id]
-        if query.unanswerable and query_labels.relevant:
-            problem = "is said to have no answer, and has relevant documents"
-            remedy = "remove one of the two"
-            problems.add("answerable", f"query {query_id!r} {problem}", remedy)
-        has_no_relevant = query_labels.judged and not query_labels.relevant
-        if has_no_relevant and not query.unanswerable:
-            problems.note("no-relevant-document", query_id)
+    _note_irrelevant(queries, labels, problems)
     if problems:
         return
     for query_id in sorted(queries):
@@ -82,3 +74,18 @@ def note_unscored_queries(
             problems.note("unlabelled-query", query_id)
         else:
             problems.note("unjudged-query", query_id)
+
+
+def _note_irrelevant(
+    queries: Mapping[str, Query], labels: Mapping[str, Labels], problems: ReadProblems
+) -> None:
+    """Count the queries with labels of which none is relevant."""
+    for query_id, query_labels in labels.items():
+        query = queries[query_id]
+        if query.unanswerable and query_labels.relevant:
+            problem = "is said to have no answer, and has relevant documents"
+            remedy = "remove one of the two"
+            problems.add("answerable", f"query {query_id!r} {problem}", remedy)
+        has_no_relevant = query_labels.judged and not query_labels.relevant
+        if has_no_relevant and not query.unanswerable:
+            problems.note("no-relevant-document", query_id)

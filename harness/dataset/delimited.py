@@ -4,11 +4,11 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
-from harness.dataset.source import LocatedRow, SourceLocation
+from harness.dataset.source import LocatedRow, SourceLocation, TableRow
 from harness.dataset.text_rows import decoded_lines, read_lines
 from harness.english import count_of
 from retrievers.errors import InputError, Problem
@@ -115,9 +115,8 @@ def rows_of_cells(
     path = Path(f"{file.path}#{file.table}") if file.table else file.path
     header: list[str] = []
     has_rows = False
-    for row in rows:
-        if row.is_blank:
-            continue
+    filled_rows = (row for row in rows if not row.is_blank)
+    for row in filled_rows:
         location = SourceLocation(path, row.line)
         cells = row.cells
         if not header and file.header is None:
@@ -131,20 +130,33 @@ def rows_of_cells(
                 continue
             header = _column_names(declared, len(cells))
         has_rows = True
-        if header == QUEPID_HEADER and len(cells) == 1:  # a query without ratings
-            cells = [*cells, "", ""]
-        if len(cells) == len(header):
-            yield location, dict(zip(header, cells, strict=True))
+        named_cells = _name_cells(header, cells)
+        if named_cells is not None:
+            yield location, named_cells
         else:
             remedy = _expected_columns(header, len(cells), file)
             problems.add(location, count_of(len(cells), "column"), remedy)
+    if not has_rows:
+        _report_no_rows(file, header, problems)
+
+
+def _name_cells(header: Sequence[str], cells: Sequence[Any]) -> TableRow | None:
+    """Return the cells under their columns; None if their numbers differ."""
+    if header == QUEPID_HEADER and len(cells) == 1:  # a query without ratings
+        cells = [*cells, "", ""]
+    if len(cells) != len(header):
+        return None
+    return dict(zip(header, cells, strict=True))
+
+
+def _report_no_rows(file: File, header: Sequence[str], problems: ReadProblems) -> None:
     if not header:
         problems.add(file.path, "is empty", "a header, then one row a line")
-    elif not has_rows:
-        shown_header = ", ".join(header)[:MAX_SHOWN_HEADER_LENGTH]
-        problem = f"has no row below its first one, {shown_header}"
-        remedy = "write rows below it; or say header = false (--no-header) if it is one"
-        problems.add(file.path, problem, remedy)
+        return
+    shown_header = ", ".join(header)[:MAX_SHOWN_HEADER_LENGTH]
+    problem = f"has no row below its first one, {shown_header}"
+    remedy = "write rows below it; or say header = false (--no-header) if it is one"
+    problems.add(file.path, problem, remedy)
 
 
 def _column_names(header: Sequence[str], columns: int) -> list[str]:

@@ -127,7 +127,7 @@ def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -
                 _refuse_unused_pages(file, column, columns, problems)
             unused = _guess_kind(column, cells, table)
             if _is_overlooked(unused.kind, table, declared):
-                _add_overlooked(file, column, unused, table, problems)
+                _add_overlooked(file, column, unused, table, problems=problems)
 
 
 def _refuse_unused_pages(
@@ -161,20 +161,29 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
             return _UnusedColumn("grade")
     elif column_name == "contexts" and not table.names_documents:
         return _UnusedColumn("contexts")
-    if column_name not in LOCATION_COLUMNS:
-        for kind in LABEL_KINDS:
-            if kind == "grade" and column_name == SCORE_NAME:
-                may_be_grade = table.names_documents and not table.has_grades
-                if not (table.has_labels and may_be_grade):
-                    continue
-            if column_name in NORMALISED_COLUMN_NAMES[kind]:
-                return _UnusedColumn(kind)
-    if column_name in NEUTRAL_LIST_NAMES:
-        return _UnusedColumn("relevant")
+    kind = _kind_of_name(column_name, table)
+    if kind:
+        return _UnusedColumn(kind)
     has_no_labels = table.has_labels and not table.names_documents
-    if table.is_read and has_no_labels and names_documents(column):
+    may_be_relevant = table.is_read and has_no_labels and names_documents(column)
+    if column_name in NEUTRAL_LIST_NAMES or may_be_relevant:
         return _UnusedColumn("relevant")
     return _UnusedColumn("")
+
+
+def _kind_of_name(column_name: str, table: _TableUse) -> str:
+    """Return the kind of label that a column's name stands for, else ""."""
+    if column_name in LOCATION_COLUMNS:
+        return ""
+    has_ungraded_pairs = table.names_documents and not table.has_grades
+    score_is_grade = table.has_labels and has_ungraded_pairs
+    for kind in LABEL_KINDS:
+        is_score = kind == "grade" and column_name == SCORE_NAME
+        if is_score and not score_is_grade:
+            continue
+        if column_name in NORMALISED_COLUMN_NAMES[kind]:
+            return kind
+    return ""
 
 
 def _grades_in(cells: Sequence[Any]) -> list[int]:
@@ -201,6 +210,7 @@ def _add_overlooked(
     column: str,
     unused: _UnusedColumn,
     table: _TableUse,
+    *,
     problems: ReadProblems,
 ) -> None:
     content = "the relevant documents"

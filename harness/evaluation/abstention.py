@@ -143,7 +143,9 @@ def evaluate_abstention(
         _units([queries[query_id] for query_id in unanswerable], cluster),
     )
     thresholds = tuple(
-        _threshold(retriever, scores[retriever], successes[retriever], units, level)
+        _threshold(
+            retriever, scores[retriever], successes[retriever], units, level=level
+        )
         for retriever in scores
     )
     return Abstention(
@@ -179,6 +181,7 @@ def _threshold(
     scores: RocScores,
     successes: Floats,
     units: RocUnits,
+    *,
     level: float,
 ) -> ScoreThreshold:
     """Return how well one retriever's best score separates the queries."""
@@ -220,7 +223,8 @@ def _best_relevant_score(
 def _success_floor(successes: Floats) -> float | None:
     """Return the highest floor that keeps 95 % of the successes on new queries.
 
-    It is the order statistic j with j / (n + 1) of at most 5 %; None below 19 successes.
+    It is the order statistic j with j / (n + 1) of at most 5 %; None below 19
+    successes.
 
     Args:
         successes: (n,) the score of each query's relevant hit, -inf for a failure.

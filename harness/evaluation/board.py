@@ -102,9 +102,8 @@ class Board:
         if self.against_baseline:
             ends.append(-margin)
         for row in self.rows:
-            for end in (row.difference, row.low, row.high):
-                if end is not None:
-                    ends.append(end)
+            row_ends = (row.difference, row.low, row.high)
+            ends.extend(end for end in row_ends if end is not None)
         return min(ends), max(ends)
 
 

@@ -21,7 +21,6 @@ from harness.scoring.states import (
     compare_labelling,
     find_state_queries,
 )
-from harness.scoring.stored_scores import primary_measure
 from harness.stats.looks import settings_at_look
 from retrievers.errors import InputError, Problem
 
@@ -92,7 +91,7 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
             documents, or no query or no retriever is in both.
     """
     _refuse_other_measure(old, new)
-    primary = primary_measure(new.manifest.resolved)
+    primary = new.manifest.resolved.primary
     documents = changed_documents(old, new)
     queries = find_state_queries(old, new)
     retrievers = [name for name in new.retrievers if name in old.retrievers]
@@ -159,8 +158,8 @@ def _refuse_other_measure(old: Results, new: Results) -> None:
     Raises:
         InputError: the primary measures differ.
     """
-    before = primary_measure(old.manifest.resolved)
-    now = primary_measure(new.manifest.resolved)
+    before = old.manifest.resolved.primary
+    now = new.manifest.resolved.primary
     if before != now:
         problem = f"was decided by {before}, and {new.folder} by {now}"
         remedy = "use one primary measure for both"

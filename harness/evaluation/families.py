@@ -21,7 +21,7 @@ from harness.scoring.grades import GradedLabels
 from harness.scoring.score_rankings import score_by_labels
 from harness.scoring.scores import Scores
 from harness.stats.differences import Floats
-from harness.stats.max_t import max_t_family
+from harness.stats.pair_families import max_t_pair_family
 from harness.stats.settings import Settings
 from retrievers.types import Query
 
@@ -78,9 +78,11 @@ def slice_families(
         settings: the deciding test, the level, the declared cluster.
     """
     rows: list[TestRow] = []
-    columns: list[Floats] = []
+    slice_sums: list[Floats] = []
     units = scores.units
     values = scores.values[scores.primary]
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    all_scores = np.column_stack([values[name] for name in names])
     for family, labels in slice_labels(queries, settings.cluster).items():
         if len(set(labels)) < 2:
             continue
@@ -88,12 +90,11 @@ def slice_families(
             mask = np.isin(np.arange(scores.n), indices)
             part = QueryPart(label, scores.select_queries(mask))
             rows += _decide_parts([part], pairs, family, settings)
-            for a, b in pairs:
-                differences = np.where(mask, values[a] - values[b], 0.0)
-                columns.append(units.sums(differences))
+            slice_sums.append(units.sums(np.where(mask[:, None], all_scores, 0.0)))
     if not rows:
         return
-    p_values = max_t_family(np.column_stack(columns), seed=settings.seed)
+    columns = [(names.index(a), names.index(b)) for a, b in pairs]
+    p_values = max_t_pair_family(slice_sums, columns, seed=settings.seed)
     for row, p_adjusted in zip(rows, p_values, strict=True):
         yield _corrected_row(row, p_adjusted, settings)
 

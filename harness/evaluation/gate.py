@@ -31,7 +31,7 @@ from harness.scoring.states import (
     compare_labelling,
     find_state_queries,
 )
-from harness.scoring.stored_scores import primary_measure, stored_scores
+from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean
 from harness.stats.looks import settings_at_look
@@ -193,7 +193,7 @@ def gate_retrievers(
         shared_ids = _state_queries(challenger.results, baseline.results)
     elif challenger.results is not baseline.results:
         shared_ids = shared_gate_queries(challenger.results, baseline.results).ids
-    primary = primary_measure(challenger.results.manifest.resolved)
+    primary = challenger.results.manifest.resolved.primary
     scores = _arm_scores(challenger, baseline, primary, shared_ids)
     check_margin("--margin", margin, scores.span_of(primary))
     declared = settings_of_run(challenger.results.manifest)
@@ -225,7 +225,7 @@ def _without_unlabelled_verdict(
     gate: Gate, challenger: GateArm, baseline: GateArm, queries: Sequence[str]
 ) -> Gate:
     """Return a gate that shows nothing where labels of one state are missing."""
-    cutoff = parse_measure(primary_measure(challenger.results.manifest.resolved)).cutoff
+    cutoff = parse_measure(challenger.results.manifest.resolved.primary).cutoff
     labels = compare_labelling(
         RankedState(baseline.results, baseline.retriever),
         RankedState(challenger.results, challenger.retriever),
@@ -320,8 +320,8 @@ def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries
 
 def _primary_problems(challenger: Results, baseline: Results) -> list[Problem]:
     """Return the problem that the primary measures differ, if they do."""
-    measure = primary_measure(challenger.manifest.resolved)
-    baseline_measure = primary_measure(baseline.manifest.resolved)
+    measure = challenger.manifest.resolved.primary
+    baseline_measure = baseline.manifest.resolved.primary
     if measure == baseline_measure:
         return []
     problem = f"was decided by {baseline_measure}, and {challenger.folder} by {measure}"

@@ -19,7 +19,6 @@ from harness.scoring.run_names import unique_labels
 from harness.scoring.score_table import identical_ranking_pairs, rankings_digest
 from harness.scoring.scores import Scores, order_by_mean
 from harness.scoring.shared_queries import find_shared_queries
-from harness.scoring.stored_scores import primary_measure
 from harness.stats.differences import ScoreTable, ValueRange
 from retrievers.errors import InputError, Problem
 
@@ -279,7 +278,7 @@ def _repeated_notes(repeated: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 def _common_measures(results: Sequence[Results]) -> tuple[Measure, ...]:
     """Return the first experiment's measures that all have, its primary one first."""
-    primary = primary_measure(results[0].manifest.resolved)
+    primary = results[0].manifest.resolved.primary
     stored = [set(folder.score_columns["measure"]) for folder in results]
     common = [
         name
@@ -296,7 +295,7 @@ def _difference_notes(
     """Return the notes on experiments with other measures or documents."""
     notes: list[str] = []
     folder_by_primary = {
-        primary_measure(folder.manifest.resolved): folder.folder for folder in results
+        folder.manifest.resolved.primary: folder.folder for folder in results
     }
     if len(folder_by_primary) > 1 and not measure_names:
         differences = join_names(

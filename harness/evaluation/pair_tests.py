@@ -26,6 +26,7 @@ from harness.stats.paired_tests import (
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
+from harness.stats.units import Units
 
 
 class MeasurePair(NamedTuple):
@@ -102,7 +103,8 @@ def run_pair_tests(
         column_keys[ScoreKey(measure, b)] = None
     column_of = {key: column for column, key in enumerate(column_keys)}
     columns = [scores.values[measure][retriever] for measure, retriever in column_keys]
-    table = scores.units.sums(np.column_stack(columns))
+    units = scores.units
+    table = units.sums(np.column_stack(columns))
     contrasts: list[Contrast] = []
     for measure, a, b in keys:
         column_a = column_of[ScoreKey(measure, a)]
@@ -111,7 +113,7 @@ def run_pair_tests(
     means = {key: scores.mean(key.measure, key.retriever) for key in column_keys}
     tested: dict[MeasurePair, TestedPair] = {}
     for key, flip_test in zip(keys, flip_tests, strict=True):
-        observations = _observe_pair(scores, key, flip_test)
+        observations = _observe_pair(scores, units, key, flip_test)
         mean_a = means[ScoreKey(key.measure, key.a)]
         tested[key] = TestedPair(
             key=key,
@@ -124,11 +126,10 @@ def run_pair_tests(
 
 
 def _observe_pair(
-    scores: Scores, key: MeasurePair, flip_test: FlipTest
+    scores: Scores, units: Units, key: MeasurePair, flip_test: FlipTest
 ) -> PairObservations:
     a = scores.values[key.measure][key.a]
     b = scores.values[key.measure][key.b]
-    units = scores.units
     by_query = paired_differences(a, b)
     by_unit = by_query
     if units.clustered:

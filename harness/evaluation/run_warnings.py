@@ -74,7 +74,7 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
 
 
 def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs whose verdict three queries with the largest loss would reverse."""
+    """Yield the pairs whose verdict three queries of the largest loss reverse."""
     span = scores.span_of(scores.primary)
     units = len(scores.units)
     for a, b in _shown_pairs(evaluation):

@@ -80,7 +80,9 @@ def choose_configuration(
         method=test.method,
         beats=not too_few and _is_shown(test, settings),
         too_few=too_few,
-        alike=_alike(complete, [*tried, sweep.default], test.best, settings, prices),
+        alike=_alike(
+            complete, [*tried, sweep.default], test.best, settings, prices=prices
+        ),
         effects=tuple(_axis_effects(complete, sweep, settings.level)),
     )
 
@@ -104,6 +106,7 @@ def _alike(
     names: Sequence[str],
     best: int,
     settings: Settings,
+    *,
     prices: RetrieverPrices,
 ) -> tuple[str, ...]:
     """Return the configurations that may be as good as the chosen one, cheapest first.

@@ -120,9 +120,11 @@ def kind_table(
     """
     model_fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     if base is not None:
-        for key, model_field in _model_fields(base).items():
-            if key not in ("kind", "options"):
-                model_fields[key] = model_field
+        base_fields = _model_fields(base)
+        own_keys = base_fields.keys() - {"kind", "options"}
+        model_fields |= {
+            key: base_fields[key] for key in base_fields if key in own_keys
+        }
     return _create_model(cls, model_fields | _model_fields(cls))
 
 

@@ -1,7 +1,7 @@
 """A sweep written out."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ MAX_SWEEP_CONFIGURATIONS = 500
 UNSWEPT_KEYS = ("name", "variants", "derive")
 """Keys of a retriever's table that its configurations do not have."""
 
+AcceptsTable = Callable[[Mapping[str, Any]], bool]
+"""Whether a retriever's table has no error."""
 RetrieverTables = Mapping[str, Mapping[str, Any]]
 """Retriever -> its table, as it is written."""
 
@@ -24,8 +26,8 @@ class _Axis(NamedTuple):
     """One key that takes several values."""
 
     key: str
-    retriever: str
-    """The retriever whose table has the key."""
+    targets: Mapping[str, frozenset[str]]
+    """Retriever in `of` -> the tables that have the key: its own, or its parts'."""
     path: tuple[str, ...]
     values: tuple[Any, ...]
     labels: tuple[str, ...]
@@ -33,19 +35,25 @@ class _Axis(NamedTuple):
 
 
 def expand_sweep(
-    tables: Mapping[str, Any],
+    tables: Mapping[str, Any], accepts: AcceptsTable
 ) -> tuple[dict[str, Any], list[RetrieverEntry]]:
     """Return the tables of an experiment with its sweep, and the configurations.
 
     In the tables, `sweep` has the form of `Sweep`, and the default is the baseline if
-    there is none. The configurations are retrievers.
+    there is none. The configurations are retrievers. An axis varies every retriever in
+    `of` whose table has the key; of one that has it not, those of its parts that do.
+
+    Args:
+        tables: as they are written.
+        accepts: whether a retriever's table has no error.
 
     Raises:
         InputError: with every problem of `[sweep]`.
 
     >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
     >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}
-    >>> _, entries = expand_sweep({"retrievers": [base], "sweep": sweep})
+    >>> tables = {"retrievers": [base], "sweep": sweep}
+    >>> _, entries = expand_sweep(tables, lambda table: True)
     >>> [entry.table["name"] for entry in entries]
     ['words[0.9, 0]', 'words[0.9, 0.4]', 'words[1.2, 0]', 'words[1.2, 0.4]']
     """
@@ -55,7 +63,7 @@ def expand_sweep(
     unknown = [name for name in of if name not in retrievers]
     if unknown:
         raise InputError([_unknown_retriever(name, retrievers) for name in unknown])
-    axes = _read_axes(sweep.model_extra or {}, of, retrievers)
+    axes = _read_axes(sweep.model_extra or {}, of, retrievers, accepts)
     writer = _ConfigurationWriter(retrievers, axes)
     count = sum(map(writer.count_configurations, of))
     if count > MAX_SWEEP_CONFIGURATIONS:
@@ -120,40 +128,44 @@ class _ConfigurationWriter:
         self._tables: dict[str, dict[str, Any]] = {}
 
     def axes_of(self, retriever: str) -> list[_Axis]:
-        """Return the axes of a retriever and of all that it uses."""
-        parts = _parts_of(retriever, self._retrievers)
-        return [axis for axis in self._axes if axis.retriever in parts]
+        """Return the axes that vary a retriever in `of`, or its parts."""
+        return [axis for axis in self._axes if axis.targets[retriever]]
 
     def count_configurations(self, retriever: str) -> int:
         """Return how many choices of one value per axis there are."""
         return math.prod(len(axis.values) for axis in self.axes_of(retriever))
 
-    def write(self, retriever: str, choices: Mapping[str, int]) -> str:
-        """Write one configuration of a retriever, and return its name.
+    def write(self, swept: str, choices: Mapping[str, int]) -> str:
+        """Write one configuration of a retriever in `of`, and return its name.
 
         If it is the same as the retriever's table, it is that retriever.
         """
-        axes = self.axes_of(retriever)
+        return self._write_part(swept, swept, choices)
+
+    def _write_part(self, part: str, swept: str, choices: Mapping[str, int]) -> str:
+        """Write a part of a configuration, or the configuration itself."""
+        own_parts = _parts_of(part, self._retrievers)
+        axes = [axis for axis in self._axes if axis.targets[swept] & own_parts]
         if not axes:
-            return retriever
+            return part
         base = {
             key: option
-            for key, option in self._retrievers[retriever].items()
+            for key, option in self._retrievers[part].items()
             if key not in UNSWEPT_KEYS
         }
         table = deepcopy(base)
         for axis in axes:
-            if axis.retriever == retriever:
+            if part in axis.targets[swept]:
                 _set_value(table, axis, axis.values[choices[axis.key]])
         of = table.get("of")
         if isinstance(of, str):
-            table["of"] = self.write(of, choices)
+            table["of"] = self._write_part(of, swept, choices)
         elif isinstance(of, Sequence):
-            table["of"] = [self.write(part, choices) for part in of]
+            table["of"] = [self._write_part(name, swept, choices) for name in of]
         if table == base:
-            return retriever
+            return part
         labels = [axis.labels[choices[axis.key]] for axis in axes]
-        name = f"{retriever}[{', '.join(labels)}]"
+        name = f"{part}[{', '.join(labels)}]"
         self._tables[name] = {"name": name, **table}
         return name
 
@@ -166,14 +178,16 @@ class _ConfigurationWriter:
 
 
 def _read_axes(
-    options: Mapping[str, Any], of: Sequence[str], retrievers: RetrieverTables
+    options: Mapping[str, Any],
+    of: Sequence[str],
+    retrievers: RetrieverTables,
+    accepts: AcceptsTable,
 ) -> list[_Axis]:
     """Return the axes of a sweep.
 
     Raises:
         InputError: with the problem of each axis, or there is none.
     """
-    parts = {part for name in of for part in _parts_of(name, retrievers)}
     axes: list[_Axis] = []
     problems: list[Problem] = []
     # TOML writes tables last, and a manifest's experiment is written as TOML to be
@@ -185,25 +199,85 @@ def _read_axes(
             retriever in retrievers and path and retriever not in retrievers[of[0]]
         )
         if not is_part:
-            retriever = of[0]
             path = key
-        problem = _axis_problem(key, values)
-        if problem is None and retriever not in parts:
-            text = f"{' and '.join(of)} does not use {retriever!r}"
-            problem = Problem(f"sweep.{key}", text, "name a part of it")
-        if problem is None:
-            problem = _value_problem(key, path, values)
+        problem = _axis_problem(key, values) or _value_problem(key, path, values)
         if problem is not None:
             problems.append(problem)
             continue
-        labels = label_axis(values, path)
-        axes.append(_Axis(key, retriever, tuple(path.split(".")), values, labels))
+        axis = _Axis(key, {}, tuple(path.split(".")), values, label_axis(values, path))
+        if is_part:
+            targets = _named_targets(retriever, of, retrievers)
+        else:
+            targets = _targets_with_key(axis, of, retrievers, accepts)
+        if not any(targets.values()):
+            text = f"{' and '.join(of)} does not use {retriever!r}"
+            problems.append(Problem(f"sweep.{key}", text, "name a part of it"))
+        axes.append(axis._replace(targets=targets))
     if not axes and not problems:
         remedy = 'name a key and its values, such as "chunk.size" = [128, 256]'
         problems = [Problem("sweep", "has no axis", remedy)]
     if problems:
         raise InputError(problems)
     return axes
+
+
+def _named_targets(
+    part: str, of: Sequence[str], retrievers: RetrieverTables
+) -> dict[str, frozenset[str]]:
+    """Return the retrievers in `of` that use a part, with it."""
+    targets: dict[str, frozenset[str]] = {}
+    for name in of:
+        is_used = part in _parts_of(name, retrievers)
+        targets[name] = frozenset({part} if is_used else ())
+    return targets
+
+
+def _targets_with_key(
+    axis: _Axis,
+    of: Sequence[str],
+    retrievers: RetrieverTables,
+    accepts: AcceptsTable,
+) -> dict[str, frozenset[str]]:
+    """Return each retriever in `of` with the tables that have an axis's key.
+
+    If no table has it, it is a key of the first: the error then says so.
+    """
+    targets: dict[str, frozenset[str]] = {}
+    for name in of:
+        candidates = [name]
+        if not _has_key(retrievers[name], axis, accepts):
+            candidates = sorted(_parts_of(name, retrievers) - {name})
+        targets[name] = frozenset(
+            part
+            for part in candidates
+            if part in retrievers and _has_key(retrievers[part], axis, accepts)
+        )
+    if not any(targets.values()):
+        targets[of[0]] = frozenset({of[0]})
+    return targets
+
+
+def _has_key(table: Mapping[str, Any], axis: _Axis, accepts: AcceptsTable) -> bool:
+    """Whether a retriever's table may have an axis's key.
+
+    That it has an error of its own does not count: it is reported with the others.
+    """
+    plain = {
+        key: option
+        for key, option in table.items()
+        if key == "name" or key not in UNSWEPT_KEYS
+    }
+    if not accepts(plain):
+        return True
+    for value in axis.values:
+        changed = deepcopy(plain)
+        try:
+            _set_value(changed, axis, value)
+        except InputError:
+            continue
+        if changed != plain and accepts(changed):
+            return True
+    return False
 
 
 def _axis_problem(key: str, values: Any) -> Problem | None:
@@ -268,7 +342,7 @@ def _set_value(table: dict[str, Any], axis: _Axis, value: Any) -> None:
     for key in outer_keys:
         inner = table.setdefault(key, {})
         if not isinstance(inner, dict):
-            problem = f"{key} of {axis.retriever!r} is not a table"
+            problem = f"{key} of {table.get('name')!r} is not a table"
             raise InputError(Problem(f"sweep.{axis.key}", problem, "write it as one"))
         table = inner
     table[last_key] = list(value) if isinstance(value, tuple) else value

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from harness.experiment.experiment import Experiment
@@ -63,7 +64,8 @@ def parse_experiment(
         with_sweep = tables
         tables = {key: table for key, table in tables.items() if key != "sweep"}
         with collect_errors(problems):  # the other tables are checked all the same
-            tables, entries = expand_sweep(with_sweep)
+            accepts = partial(_is_accepted, allow_code=allow_code)
+            tables, entries = expand_sweep(with_sweep, accepts)
     retriever_tables = tables.get("retrievers", [])
     if not isinstance(retriever_tables, list):
         retriever_tables = ["no table"]
@@ -77,10 +79,13 @@ def parse_experiment(
     try:
         experiment = validated(Experiment, {**tables, "retrievers": configs}, "")
     except InputError as error:
-        for problem in error.problems:
-            # If the only retriever has an error, that one is needed is no news.
-            if configs or not listed or problem.where != "retrievers":
-                problems.append(problem)
+        # If the only retriever has an error, that one is needed is no news.
+        is_known = bool(listed) and not configs
+        problems.extend(
+            problem
+            for problem in error.problems
+            if not is_known or problem.where != "retrievers"
+        )
     if problems:
         # Several retrievers may be from one table: each problem is reported once.
         raise InputError(list(dict.fromkeys(problems)))
@@ -127,6 +132,17 @@ def _parse_retrievers(
         if isinstance(name, str) and re.fullmatch(SWEPT_NAME, name):
             configs.append(RetrieverConfig(name=name))
     return configs
+
+
+def _is_accepted(table: Mapping[str, Any], *, allow_code: bool) -> bool:
+    """Whether a retriever's table has no error; one with refused code is not run."""
+    if not allow_code and user_code_in(table):
+        return False
+    try:
+        _parse_retriever(table, "")
+    except InputError:
+        return False
+    return True
 
 
 def _refused_code(where: str, code: str) -> Problem:

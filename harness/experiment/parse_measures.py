@@ -54,6 +54,21 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
     parsed_primary = _parse_name(experiment, "primary", experiment.primary, problems)
     if parsed_primary:
         primary = parsed_primary[0]
+    all_measures = _parse_all(experiment, problems)
+    if not problems and primary not in all_measures:
+        problem = f"{experiment.primary} is not among the measures"
+        remedy = f"they are {', '.join(experiment.measures)}"
+        problems.append(Problem("primary", problem, remedy))
+    claim_measures = [measure for measure in all_measures if measure.uses_claims]
+    if experiment.judge is None and claim_measures:
+        problems.append(_missing_judge(claim_measures[0]))
+    if problems or primary is None:
+        raise InputError(problems)
+    return MeasuredExperiment(experiment, tuple(dict.fromkeys(all_measures)), primary)
+
+
+def _parse_all(experiment: Experiment, problems: list[Problem]) -> list[Measure]:
+    """Return all measures, with those that a name adds."""
     all_measures: list[Measure] = []
     named_measures: set[Measure] = set()
     """Without those that a name adds: RBP's residual may be named, too."""
@@ -71,16 +86,7 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
             needed = f"{name} needs depth {measure.cutoff} or more"
             problem = f"{needed}; depth is {experiment.depth}"
             problems.append(Problem("measures", problem, "raise depth"))
-    if not problems and primary not in all_measures:
-        problem = f"{experiment.primary} is not among the measures"
-        remedy = f"they are {', '.join(experiment.measures)}"
-        problems.append(Problem("primary", problem, remedy))
-    claim_measures = [measure for measure in all_measures if measure.uses_claims]
-    if experiment.judge is None and claim_measures:
-        problems.append(_missing_judge(claim_measures[0]))
-    if problems or primary is None:
-        raise InputError(problems)
-    return MeasuredExperiment(experiment, tuple(dict.fromkeys(all_measures)), primary)
+    return all_measures
 
 
 def _parse_name(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, DatasetReference
 from harness.english import count_of
+from harness.init.schema_file import SCHEMA_FILE
 from retrievers.ids import CONTROL_CHARACTERS
 from retrievers.texts.languages import detect_shared_language
 
@@ -65,6 +66,7 @@ def experiment_text(draft: ExperimentDraft) -> str:
     )
     template = env.from_string(EXPERIMENT_TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
+        schema=SCHEMA_FILE,
         name=draft.name,
         documents=count_of(dataset.document_count, "document"),
         queries=labelled_queries_text(dataset),

@@ -15,6 +15,7 @@ from harness.init.returned_run import (
     without_run_column,
     write_returned_run,
 )
+from harness.init.schema_file import write_schema
 from harness.init.spans_folder import spans_to_folder
 from harness.init.template import (
     ExperimentDraft,
@@ -147,6 +148,7 @@ def write_experiment(
         # "x": no link leads to another file.
         with path.open("x", encoding="utf-8") as file:
             file.write(experiment_text(draft))
+    write_schema(path.parent)
     return NewExperiment(path, dataset, repeated_files, dropped_labels)
 
 

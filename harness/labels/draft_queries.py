@@ -152,7 +152,7 @@ def draft_queries(
     if unreadable == len(prompts):
         example = quote_reply(replies[0].reply)
         raise unreadable_replies_error(
-            chat.model.model, unreadable, "query", "drafted", example
+            chat.model.model, unreadable, "query", "drafted", example=example
         )
     return DraftedQueries(tuple(drafts), unreadable, duplicates)
 

@@ -84,8 +84,10 @@ def round_pairs(pool: Pool, number: int) -> list[OrderedPair]:
     """Return every pair of a pool once, as one round of judging."""
     pairs: list[OrderedPair] = []
     for query_index, query in enumerate(pool.queries):
-        for document_index in range(len(query.documents)):
-            pairs.append(OrderedPair(query_index, document_index, number))
+        pairs.extend(
+            OrderedPair(query_index, document_index, number)
+            for document_index in range(len(query.documents))
+        )
     return pairs
 
 

@@ -141,6 +141,7 @@ def judge_by_model(
     path: Path,
     chat: Chat,
     meter: Meter,
+    *,
     options: ModelJudgingOptions = ONE_ROUND,
 ) -> ModelJudging:
     """Judge each pair of a pool by a model, and append the judgments to a file.
@@ -192,7 +193,7 @@ def judge_by_model(
             len(requests),
             "grade",
             "graded",
-            writer.unreadable_example,
+            example=writer.unreadable_example,
         )
     return _judging_result(len(requests), outcomes, meter)
 
@@ -286,9 +287,11 @@ def _pending_pairs(
     done = earlier.keys() - unreadable
     pairs: list[OrderedPair] = []
     for number in range(1, rounds + 1):
-        for pair in round_pairs(pool, number):
-            if pair_key(pool, pair) not in done:
-                pairs.append(pair)
+        pairs.extend(
+            pair
+            for pair in round_pairs(pool, number)
+            if pair_key(pool, pair) not in done
+        )
     return _PendingPairs(pairs, unreadable)
 
 

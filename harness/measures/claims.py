@@ -148,12 +148,15 @@ def claim_value(
     top = ranking[: measure.cutoff]
     verdicts = [claimed.entailed_by.get(document, unjudged) for document in top]
     if measure.name == "ClaimRecall":
-        recalled: list[Truth] = []
-        for claim in range(len(claimed.claims)):
-            recalled.append(any_true(row[claim] for row in verdicts))
-        share = true_share(recalled)
+        claims = range(len(claimed.claims))
+        share = true_share([_is_recalled(claim, verdicts) for claim in claims])
     else:
         useful = [any_true(row) for row in verdicts]
         is_set_measure = measure.name == "ClaimPrecision"
         share = true_share(useful) if is_set_measure else rank_precision(useful)
     return math.nan if share is None else share
+
+
+def _is_recalled(claim: int, verdicts: Sequence[tuple[Truth, ...]]) -> Truth:
+    """Return whether any of the top documents entails a claim."""
+    return any_true(row[claim] for row in verdicts)

@@ -108,8 +108,8 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
 
     >>> gain_warning("linear", 10, "linear")
     ''
-    >>> print(gain_warning("linear", 10, "exponential"))
-    grades = 'linear' reaches 10: with exponential gain the best document decides almost alone
+    >>> gain_warning("linear", 10, "exponential").partition(": ")[2]
+    'with exponential gain the best document decides almost alone'
     """
     if gain == "linear" or (largest <= MAX_UNWARNED_GRADE and rule != "reciprocal"):
         return ""

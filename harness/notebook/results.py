@@ -21,7 +21,6 @@ from harness.notebook.compare import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
 from harness.report.write import write_report
-from harness.scoring.stored_scores import primary_measure
 from harness.wording.conclusion import conclusion_sentences
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -52,7 +51,7 @@ class LabelledQueries(dict[str, LabelledQuery]):
         super().__init__(results.queries)
         self._scores = results.scores
         self._retrievers = results.retrievers
-        self._primary = primary_measure(results.manifest.resolved)
+        self._primary = results.manifest.resolved.primary
 
     def __call__(self, *, lost_by: str, to: str) -> pd.DataFrame:
         """The queries on which `lost_by` loses to `to`.
@@ -102,7 +101,10 @@ class NotebookResults(Results):
         notebook_results = cls(**{**values, "queries": LabelledQueries(results)})
         # The tables are read now: a later run replaces their files.
         notebook_results.__dict__.update(
-            {table: getattr(results, table) for table in records.TABLE_NAMES}
+            {
+                table: getattr(results, table)
+                for table in (*records.TABLE_NAMES, "query_properties")
+            }
         )
         if temporary is not None:
             weakref.finalize(

@@ -69,6 +69,8 @@ class CheckReport:
     """Empty if no service was pinged."""
     name: str = ""
     """The name of the data set, if it is one of several of an experiment."""
+    configurations: tuple[str, ...] = ()
+    """The retrievers that a sweep compares."""
 
     @property
     def queries_with_answers(self) -> int:
@@ -136,6 +138,7 @@ def _check_experiment(
     services: tuple[RespondingService, ...] = ()
     if ping:
         services = _ping(loaded, retrievers, dataset)
+    sweep = loaded.experiment.sweep
     return CheckReport(
         dataset,
         summary,
@@ -144,6 +147,7 @@ def _check_experiment(
         warnings,
         services,
         name=loaded.experiment.name if loaded.set_of else "",
+        configurations=tuple(sweep.configurations) if sweep else (),
     )
 
 

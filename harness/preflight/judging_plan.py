@@ -29,7 +29,11 @@ def plan_judging(context: PlanContext) -> JudgingPlan | None:
     from harness.answers.chat_forecast import forecast_claims
 
     forecast = forecast_claims(
-        judge, context.dataset, measures, len(experiment.retrievers), context.cache
+        judge,
+        context.dataset,
+        measures,
+        len(experiment.retrievers),
+        cache=context.cache,
     )
     requests = forecast.requests
     row = PlanRow(

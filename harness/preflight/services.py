@@ -84,6 +84,20 @@ def _services_of(
     built: BuiltRetriever, query: Query
 ) -> Iterator[tuple[object, Service]]:
     """Yield the services of a retriever, each with its identity."""
+    yield from _model_services(built, query)
+    for retriever in built.other_retrievers:
+        if isinstance(retriever, Endpoint):
+            ping_endpoint = partial(retriever.answer, query, 1, Meter())
+            yield object(), Service(built.name, "endpoint", ping_endpoint)
+    for dense in built.dense_parts:
+        if dense.store.on_server:
+            ping_store = partial(_ping_store, dense.store)
+            yield dense.store, Service(built.name, "store", ping_store)
+
+
+def _model_services(
+    built: BuiltRetriever, query: Query
+) -> Iterator[tuple[object, Service]]:
     for dense in built.dense_parts:
         encoder = dense.encoder
         if encoder.limits is not None:
@@ -94,14 +108,6 @@ def _services_of(
             pairs = [(query.text, query.text)]
             ping_reranker = partial(reranker.score, pairs, single_call())
             yield id(reranker), Service(built.name, "reranker", ping_reranker)
-    for retriever in built.other_retrievers:
-        if isinstance(retriever, Endpoint):
-            ping_endpoint = partial(retriever.answer, query, 1, Meter())
-            yield object(), Service(built.name, "endpoint", ping_endpoint)
-    for dense in built.dense_parts:
-        if dense.store.on_server:
-            ping_store = partial(_ping_store, dense.store)
-            yield dense.store, Service(built.name, "store", ping_store)
 
 
 def _ping_store(options: StoreOptions) -> None:

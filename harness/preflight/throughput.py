@@ -72,7 +72,7 @@ class EarlierRun(NamedTuple):
     """The rows of costs.csv."""
 
     def tokens_read(self, part: str, model: Mapping[str, Any]) -> TokensRead:
-        """The tokens that an encoder or a reranker read, its loading included."""
+        """The tokens that an encoder or a reranker read, without its loading."""
         comparable_model = _without_load(model)
         retrievers = {
             table["name"]

@@ -159,8 +159,7 @@ def _add_verdict(readings: JudgeReadings, row: Mapping[str, Any]) -> None:
     if word is not None and word not in ENTAILMENT_WORDS:
         words = f"{', '.join(ENTAILMENT_WORDS)} or null"
         raise ValueError(f"{word!r} is not a verdict ({words})")
-    if int(row.get("round", 1)) == 1:  # earlier versions could judge twice
-        readings.verdicts[str(row["claim"]), str(row["passage"])] = word
+    readings.verdicts[str(row["claim"]), str(row["passage"])] = word
 
 
 def _add_opinion(readings: JudgeReadings, row: Mapping[str, Any]) -> None:

@@ -38,7 +38,7 @@ class LabelledQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow:
-    """A line of labels.jsonl: a query, and the fields of `Labels` that are not default."""
+    """A line of labels.jsonl: a query, and the fields of `Labels` that are set."""
 
     query_id: str
     text: str
@@ -60,10 +60,7 @@ class LabelRow:
     @property
     def query(self) -> Query:
         """The query with its reference answers."""
-        claims: list[Claim] = []
-        for claim in self.claims:
-            claims.append(Claim(claim) if isinstance(claim, str) else claim)
-        reference = Reference(self.reference, tuple(claims))
+        reference = Reference(self.reference, tuple(map(_read_claim, self.claims)))
         return Query(self.query_id, self.text, self.fields, reference, self.history)
 
     @property
@@ -91,3 +88,7 @@ def labelled_query_from_json(line: bytes | str) -> LabelledQuery:
     """
     row = parse_record(LabelRow, line)
     return LabelledQuery(row.query, row.labels)
+
+
+def _read_claim(claim: str | Claim) -> Claim:
+    return Claim(claim) if isinstance(claim, str) else claim

@@ -52,11 +52,11 @@ class ResolvedExperiment:
     retrievers: tuple[RetrieverTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
     vectors: ExperimentTable | None = None
-    """Vectors that were embedded elsewhere; absent in earlier folders."""
+    """Vectors that were embedded elsewhere."""
     report: bool = True
-    """Whether the run wrote its report; absent in earlier folders, which have one."""
+    """Whether the run wrote its report."""
     sweep: SweepTable | None = None
-    """The sweep with its configurations; absent in earlier folders."""
+    """The sweep with its configurations."""
 
     @property
     def retriever_tables(self) -> dict[str, ExperimentTable]:

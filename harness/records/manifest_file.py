@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,22 +13,24 @@ from harness.dataset.written_values import parse_json
 from harness.records.consistency import manifest_conflicts
 from harness.records.jsonl import MAX_NAMED_FAULTS, new_text_file, parse_record
 from harness.records.manifest import Manifest, ResolvedExperiment
+from harness.records.properties_csv import PROPERTIES_FILE
 from harness.records.read_artifact import RUN_AGAIN_REMEDY
 from harness.records.resolved_tables import ExperimentTable
 from harness.records.table_schema import TABLE_NAMES
-from harness.stats.settings import without_retired_statistics
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import file_digest
 
-MANIFEST_SCHEMA = 1
+MANIFEST_SCHEMA = 2
 
 
 def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back."""
     names = [f"{name}.csv" for name in TABLE_NAMES]
     names += ["labels.jsonl", "documents.jsonl", "qrels.trec"]
-    if (folder / "evaluation.json").exists():  # not without labels
-        names.append("evaluation.json")
+    # No evaluation without labels; no properties in folders of earlier versions.
+    for name in ("evaluation.json", PROPERTIES_FILE):
+        if (folder / name).exists():
+            names.append(name)
     rankings = (folder / "rankings").glob("*.jsonl")
     names += sorted(f"rankings/{path.name}" for path in rankings)
     return {name: file_digest(folder / name) for name in names}
@@ -58,12 +61,8 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / "manifest.json"
     content = _read_content(folder)
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != MANIFEST_SCHEMA:
-        reads = f"this program reads version {MANIFEST_SCHEMA}"
-        problem = f"is of version {version!r}, and {reads}"
-        raise InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY))
-    text = json.dumps(_current_tables(_with_separate_ledgers(content)))
+    _refuse_other_version(folder, content)
+    text = json.dumps(_with_separate_ledgers(content))
     try:
         manifest = parse_record(Manifest, text)
         conflicts = [*manifest_conflicts(manifest)]
@@ -102,30 +101,27 @@ def _missing_manifest(folder: Path) -> Problem:
     return Problem(str(folder), problem, remedy)
 
 
-def _current_tables(content: ExperimentTable) -> ExperimentTable:
-    """Return the content without retired keys, and with defaults that have changed."""
-    resolved = content.get("resolved")
-    experiment = content.get("experiment")
-    if not isinstance(resolved, Mapping) or not isinstance(experiment, Mapping):
-        return content
-    if not _has_statistics(resolved) or not _has_statistics(experiment):
-        return content
-    statistics = without_retired_statistics(resolved.get("statistics") or {})
-    # In earlier versions signed ranks decided by default, and sign flips with weights.
-    is_default = "test" not in (experiment.get("statistics") or {})
-    uses_ranks = statistics.get("test") == "wilcoxon"
-    if uses_ranks and (is_default or statistics.get("weight")):
-        del statistics["test"]
-    return {
-        **content,
-        "experiment": {key: experiment[key] for key in experiment if key != "cache"},
-        "resolved": {**resolved, "statistics": statistics},
-    }
+def _refuse_other_version(folder: Path, content: Any) -> None:
+    """Refuse a folder that another version made; its experiment says how to make it.
 
-
-def _has_statistics(tables: ExperimentTable) -> bool:
-    """Whether [statistics] is a table, or absent."""
-    return isinstance(tables.get("statistics") or {}, Mapping)
+    Raises:
+        InputError: the manifest has another schema, or none.
+    """
+    tables = content if isinstance(content, Mapping) else {}
+    version = tables.get("schema")
+    if version == MANIFEST_SCHEMA:
+        return
+    made_by = "another version"
+    if isinstance(version, int):
+        age = "an earlier" if version < MANIFEST_SCHEMA else "a later"
+        made_by = f"{age} version"
+    problem = f"was made by {made_by}"
+    experiment_file = tables.get("experiment_file")
+    command = "harness run"
+    if isinstance(experiment_file, str):
+        command += f" {shlex.quote(experiment_file)}"
+    remedy = f"`{command}` again: the cache makes it free"
+    raise InputError(Problem(str(folder), problem, remedy))
 
 
 def _with_separate_ledgers(content: ExperimentTable) -> ExperimentTable:

@@ -20,6 +20,13 @@ from harness.records.documents_file import document_from_json
 from harness.records.labels_file import LabelledQuery, labelled_query_from_json
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
+from harness.records.properties_csv import (
+    PROPERTIES_FILE,
+    PROPERTY_COLUMNS,
+    QueryProperty,
+    has_properties,
+    read_properties,
+)
 from harness.records.read_artifact import (
     RUN_AGAIN_REMEDY,
     read_unchanged_rows,
@@ -84,6 +91,20 @@ class Results:
     comparisons = _frame_property("comparisons")
     tests = _frame_property("tests")
     costs = _frame_property("costs")
+
+    @cached_property
+    def query_properties(self) -> tuple[QueryProperty, ...]:
+        """The rows of properties.csv; empty if an earlier version wrote the folder."""
+        return read_properties(self.folder, self.manifest, self.queries)
+
+    @cached_property
+    def properties(self) -> pd.DataFrame:
+        """The same as a frame: query, property, value."""
+        import pandas as pd
+
+        rows = [(row.query_id, row.name, row.value) for row in self.query_properties]
+        frame = pd.DataFrame(rows, columns=list(PROPERTY_COLUMNS))
+        return frame.astype({"query": "str", "property": "str", "value": "object"})
 
     @cached_property
     def score_columns(self) -> dict[str, list[Any]]:
@@ -226,6 +247,8 @@ def read_results(folder: str | Path) -> Results:
     documents_by_id = {document.id: document for document in documents}
     for name in TABLE_NAMES:
         refuse_changed_file(folder, manifest, f"{name}.csv")
+    if has_properties(manifest):
+        refuse_changed_file(folder, manifest, PROPERTIES_FILE)
     return Results(folder, manifest, queries, documents_by_id)
 
 

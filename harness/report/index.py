@@ -25,7 +25,6 @@ from harness.report.charts.trend import (
     fit_time_axis,
 )
 from harness.report.templates import render_page
-from harness.scoring.stored_scores import primary_measure
 from harness.wording.dates import date_text, day_of, short_date_text
 from harness.wording.numerals import capital_numeral, numeral
 from harness.wording.short_verdict import NO_LABELS, ShortVerdict, short_verdict
@@ -117,7 +116,7 @@ def _read_entry(folder: Path, folder_name: str, manifest: Manifest) -> IndexEntr
     return IndexEntry(
         folder_name,
         manifest,
-        primary=primary_measure(manifest.resolved),
+        primary=manifest.resolved.primary,
         means={} if evaluation is None else evaluation.means,
         verdict=NO_LABELS if evaluation is None else short_verdict(evaluation),
         queries=manifest.dataset.queries if evaluation is None else evaluation.n,

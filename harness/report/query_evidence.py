@@ -42,6 +42,8 @@ class QueryEvidence(NamedTuple):
     """Highest grade first."""
     pair: tuple[int, int]
     """The retrievers that are compared first; equal if there is only one."""
+    properties: str
+    """Its properties in which queries differ; "" without any."""
     amount: str
     """The number beside it in the list: the leader's gap, or documents to label."""
 

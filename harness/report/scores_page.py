@@ -21,6 +21,7 @@ def write_scores_page(
     title: str,
     evaluation: Evaluation,
     notes: Sequence[str] = (),
+    *,
     section: ClaimsSection = MappingProxyType({}),
 ) -> None:
     """Write the page as one HTML file without scripts.

@@ -241,6 +241,7 @@ def _query_evidence(
         hits=hits,
         labelled=tuple(shared),
         pair=_least_common_pair(hits),
+        properties="",
         amount=str(view.pool(query_id)),
     )
 
@@ -261,27 +262,36 @@ def _least_common_pair(hits: Sequence[Sequence[int]]) -> tuple[int, int]:
 def _groups(view: UnlabelledView, on_page: Sequence[str]) -> Iterator[EvidenceGroup]:
     """The groups of the list that have queries."""
     number_by_id = {query_id: number for number, query_id in enumerate(on_page)}
-    count = len(view.retrievers)
-    groups: dict[str, list[str]] = {}
-    if count > 1:
-        groups["Differ most"] = list(on_page[:DIFFERENT_QUERIES])
-        groups[f"No document in all {numeral(count)}"] = []
-        different = f"{capital_numeral(count)} different first documents"
-        groups[different] = []
-        groups["The same first document in all"] = []
-        for query_id in on_page:
-            first = [hits[:1] for hits in view.first_hits[query_id].values()]
-            if max(view.finders(query_id).values(), default=0) < count:
-                groups[f"No document in all {numeral(count)}"].append(query_id)
-            if len(set(first)) == count:
-                groups[different].append(query_id)
-            if len(set(first)) == 1:
-                groups["The same first document in all"].append(query_id)
-    groups["All queries"] = list(on_page)
+    groups: dict[str, Sequence[str]] = {}
+    if len(view.retrievers) > 1:
+        groups |= _groups_by_agreement(view, on_page)
     for title, query_ids in groups.items():
         numbers = tuple(number_by_id[query_id] for query_id in query_ids)
         if numbers:
-            total = len(numbers)
-            if title == "All queries":
-                total = len(view.first_hits)
-            yield EvidenceGroup(title, total, numbers, is_part=False)
+            yield EvidenceGroup(title, len(numbers), numbers, is_part=False)
+    every = tuple(range(len(on_page)))
+    yield EvidenceGroup("All queries", len(view.first_hits), every, is_part=False)
+
+
+def _groups_by_agreement(
+    view: UnlabelledView, on_page: Sequence[str]
+) -> dict[str, Sequence[str]]:
+    """Title -> the queries on which the retrievers agree, or differ, in that way."""
+    count = len(view.retrievers)
+    without_common: list[str] = []
+    different_first: list[str] = []
+    same_first: list[str] = []
+    for query_id in on_page:
+        first = {hits[:1] for hits in view.first_hits[query_id].values()}
+        if max(view.finders(query_id).values(), default=0) < count:
+            without_common.append(query_id)
+        if len(first) == count:
+            different_first.append(query_id)
+        if len(first) == 1:
+            same_first.append(query_id)
+    return {
+        "Differ most": on_page[:DIFFERENT_QUERIES],
+        f"No document in all {numeral(count)}": without_common,
+        f"{capital_numeral(count)} different first documents": different_first,
+        "The same first document in all": same_first,
+    }

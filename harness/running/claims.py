@@ -73,8 +73,8 @@ def judge_claims(
             earlier / ANSWERS_FOLDER,
             build_judge(judge_config, context.cache, meter),
             context.dataset,
-            rankings,
-            measures,
+            rankings=rankings,
+            measures=measures,
         )
     counts = meter.counts("judge")
     judge_counts = {

@@ -45,6 +45,7 @@ def build_run_context(
     dataset: Dataset,
     cache: Cache,
     accounts: RunAccounts,
+    *,
     latencies: Mapping[str, Mapping[str, StageLatency]],
 ) -> RunContext:
     """Return what the retrievers of an experiment share.

@@ -144,10 +144,11 @@ def _tables_without_vectors(
     fingerprint = task.encoder.fingerprint_for(task.role)
     for window in split_windows(passages, task.encoder.form):
         digests = text_keys(fingerprint, task.role, [text for _, text in window])
-        new: dict[bytes, Passage] = {}
-        for digest, passage in zip(digests, window, strict=True):
-            if passage.text.strip() and digest not in distinct:
-                new[digest] = passage
+        new: dict[bytes, Passage] = {
+            digest: passage
+            for digest, passage in zip(digests, window, strict=True)
+            if passage.text.strip() and digest not in distinct
+        }
         distinct.update(new)
         missing = sorted(
             (len(passage.text), passage.text, passage.id, digest)

@@ -71,8 +71,12 @@ def _run_folders(path: Path) -> list[Path]:
 
 def _differing_fields(declared: Sequence[Settings]) -> list[str]:
     """Return the names of the settings that are not all alike."""
-    names: list[str] = []
-    for field in fields(Settings):
-        if len({getattr(settings, field.name) for settings in declared}) > 1:
-            names.append(field.name)
-    return names
+    first, *others = declared
+    return [
+        field.name
+        for field in fields(Settings)
+        if any(
+            getattr(settings, field.name) != getattr(first, field.name)
+            for settings in others
+        )
+    ]

@@ -42,10 +42,11 @@ def query_clusters(
     members = Counter(leaders)
     if field is None and len(members) == len(queries):
         return None
-    clusters: list[str] = []
-    for leader in leaders:
-        clusters.append(queries[leader].id if members[leader] > 1 else "")
-    return tuple(clusters)
+    names = {
+        leader: queries[leader].id if count > 1 else ""
+        for leader, count in members.items()
+    }
+    return tuple(names[leader] for leader in leaders)
 
 
 def _refuse_absent_field(queries: Sequence[Query], field: str) -> None:

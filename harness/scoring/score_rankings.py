@@ -90,15 +90,15 @@ def score_rankings(
             judged_shares[retriever] = mean_judged_share(
                 computed, judged_measure, labels.grades, retriever_rankings
             )
-        for measure in setup.measures:
-            columns.append(
-                ScoreColumn(
-                    measure=str(measure),
-                    retriever=retriever,
-                    query_ids=computed.query_ids,
-                    values=computed.values_of(measure),
-                )
+        columns.extend(
+            ScoreColumn(
+                measure=str(measure),
+                retriever=retriever,
+                query_ids=computed.query_ids,
+                values=computed.values_of(measure),
             )
+            for measure in setup.measures
+        )
     scores = scores_from_columns(
         columns,
         labels.grades,

@@ -8,15 +8,13 @@ from operator import itemgetter
 
 import numpy as np
 
-from harness.experiment import RelevanceConfig
 from harness.measures import Measure, measure_rankings, parse_measure
-from harness.records import ResolvedExperiment, Results
+from harness.records import Results
 from harness.scoring.query_units import query_clusters, query_weights
 from harness.scoring.score_rankings import mean_judged_share
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, ScoreColumn, Scores
 from retrievers.errors import InputError, Problem
-from retrievers.options.tables import validated
 
 
 def stored_scores(results: Results) -> Scores:
@@ -27,7 +25,7 @@ def stored_scores(results: Results) -> Scores:
     Raises:
         InputError: a retriever has no scores of the primary measure.
     """
-    primary = primary_measure(results.manifest.resolved)
+    primary = results.manifest.resolved.primary
     columns = _stored_columns(results)
     scored = {column.retriever for column in columns if column.measure == primary}
     if scored != set(results.retrievers):
@@ -112,11 +110,3 @@ def _read_rankings(results: Results, retriever: str) -> RankedIds:
         query_id: ranking.doc_ids
         for query_id, ranking in results.rankings(retriever).items()
     }
-
-
-def primary_measure(resolved: ResolvedExperiment) -> str:
-    """Return the primary measure in full; earlier folders have gain in [relevance]."""
-    relevance = validated(RelevanceConfig, resolved.relevance, "[relevance]")
-    return str(
-        parse_measure(resolved.primary, gain=relevance.gain, ideal=relevance.ideal)
-    )

@@ -142,15 +142,15 @@ def join_runs(
     }
     columns: list[ScoreColumn] = []
     for measure in measures:
-        for run in runs:
-            columns.append(
-                ScoreColumn(
-                    measure=str(measure),
-                    retriever=run.name,
-                    query_ids=run.values.query_ids,
-                    values=run.values.values_of(measure),
-                )
+        columns.extend(
+            ScoreColumn(
+                measure=str(measure),
+                retriever=run.name,
+                query_ids=run.values.query_ids,
+                values=run.values.values_of(measure),
             )
+            for run in runs
+        )
     scores = scores_from_columns(
         columns,
         scored,
@@ -311,20 +311,24 @@ def match_run_ids(run: RunScores, judgments: Grades, where: str) -> MatchedRun:
         problem = f"no hit is judged in any query: {examples}"
         remedy = "give the qrels of the same documents"
         raise UnmatchedRun(Problem(where, problem, remedy))
-    renamed: dict[str, dict[str, float]] = {}
-    for query_id, hits in run.items():
-        # Where two hits are renamed alike, the one with the higher score counts.
-        by_new_id: dict[str, float] = {}
-        for document in sorted(hits, key=hits.__getitem__):
-            match = matches.get(document)
-            new_id = document if match is None else match.document
-            by_new_id[new_id] = hits[document]
-        renamed[query_id] = by_new_id
-    ways: list[str] = []
-    for way, number in count_matches_by_way(matches.values()).items():
-        if way != "id":
-            ways.append(f"{number:,} by {way}")
+    new_ids = {document: match.document for document, match in matches.items()}
+    renamed = {query_id: _rename_hits(hits, new_ids) for query_id, hits in run.items()}
+    ways = [
+        f"{number:,} by {way}"
+        for way, number in count_matches_by_way(matches.values()).items()
+        if way != "id"
+    ]
     return MatchedRun(renamed, f"ids matched: {', '.join(ways)}" if ways else "")
+
+
+def _rename_hits(
+    hits: Mapping[str, float], new_ids: Mapping[str, str]
+) -> dict[str, float]:
+    """Rename hits; of two that are renamed alike, the higher score counts."""
+    renamed: dict[str, float] = {}
+    for document in sorted(hits, key=hits.__getitem__):
+        renamed[new_ids.get(document, document)] = hits[document]
+    return renamed
 
 
 class UnmatchedRun(InputError):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from harness.records import read_manifest
 from harness.records.results import is_results_folder
-from harness.scoring.stored_scores import primary_measure
 from harness.stats.settings import Settings
 
 
@@ -40,7 +39,7 @@ def undeclared_measure(paths: Sequence[Path], primary: str) -> tuple[str, ...]:
     if not all(is_results_folder(path) for path in paths):
         return ()
     manifests = [read_manifest(path) for path in paths]
-    declared = {primary_measure(manifest.resolved) for manifest in manifests}
+    declared = {manifest.resolved.primary for manifest in manifests}
     if primary in declared:
         return ()
     names = ", ".join(sorted(declared))

@@ -42,10 +42,10 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
     """Return the closed hull of the shifts that the sign flips do not reject.
 
     For a shift s the differences less s are flipped, and s is rejected if the two-sided
-    p is at most alpha. Exact by the three counts: with i of the won, j of the lost and k
-    of the tied queries flipped, a flip is as extreme as the observed signs if
-    i - j <= s (i + j + k). At 0 this is McNemar's test: 0 is in the interval exactly if
-    that test does not reject.
+    p is at most alpha. Exact by the three counts: with i of the won, j of the lost and
+    k of the tied queries flipped, a flip is as extreme as the observed signs if i - j
+    <= s (i + j + k). At 0 this is McNemar's test: 0 is in the interval exactly if that
+    test does not reject.
 
     >>> [round(end, 4) for end in binary_interval(PairCounts(12, 3, 35))[:2]]
     [0.0385, 0.3333]

@@ -98,7 +98,8 @@ def is_fragile(sum_of_differences: float, span: float | None) -> bool:
     """Whether three queries with the largest possible loss would reverse a claim.
 
     It marks 98 to 100 % of the false claims under rare large losses at n up to 50, and
-    0 to 10 % of the true ones of a strong difference; at n = 13 65 to 98 % of true ones.
+    0 to 10 % of the true ones of a strong difference; at n = 13 65 to 98 % of true
+    ones.
 
     Args:
         sum_of_differences: n times the mean difference, n the units.

@@ -19,6 +19,10 @@ Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 
 SIGN_DRAWS = 100_000
+PERMUTATION_DRAWS = 20_000
+MIN_PERMUTATION_DRAWS = 2_000
+MAX_PERMUTED_VALUES = 10_000_000
+"""Values that are permuted for one family, above the fewest draws: a second or two."""
 MAX_BLOCK_SUMS = 1 << 17
 """Sums computed at once, few enough for a processor's cache; it changes no result."""
 MAX_BLOCK_SIGNS = 1 << 22
@@ -90,6 +94,25 @@ def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     generator = seeded_generator(seed, "signs", n)
     blocks = _draw_sign_bits(generator, words, max(1, block_draws))
     yield from map_in_parallel(compute_sums, blocks)
+
+
+def draw_permutations(values: Floats, seed: int) -> Iterator[Floats]:
+    """Yield the values in the order of each drawn permutation, in blocks of draws.
+
+    Of more than 500 values there are fewer draws, at least 2,000.
+
+    Args:
+        values: (n,).
+        seed: of the draws.
+    """
+    n = len(values)
+    generator = seeded_generator(seed, "permutations", n)
+    affordable_draws = max(MIN_PERMUTATION_DRAWS, MAX_PERMUTED_VALUES // n)
+    all_draws = min(PERMUTATION_DRAWS, affordable_draws)
+    block_draws = max(1, MAX_BLOCK_SIGNS // n)
+    for start in range(0, all_draws, block_draws):
+        draws = min(block_draws, all_draws - start)
+        yield generator.permuted(np.tile(values, (draws, 1)), axis=1)
 
 
 def _draw_sign_bits(

@@ -179,8 +179,9 @@ def nested_look_sizes(
     >>> nested_look_sizes([{"a", "b"}, {"a", "b"}, {"x", "y"}], {"a", "b", "c"})
     (2,)
     """
-    sizes: list[int] = []
-    for earlier_queries in set(map(frozenset, earlier)):
-        if earlier_queries and earlier_queries < queries:
-            sizes.append(len(earlier_queries))
+    sizes = [
+        len(earlier_queries)
+        for earlier_queries in set(map(frozenset, earlier))
+        if earlier_queries and earlier_queries < queries
+    ]
     return tuple(sorted(sizes))

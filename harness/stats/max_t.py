@@ -130,7 +130,7 @@ def max_t_test(
         p_value=_tail_share(np.sort(np.concatenate(maxima)), observed, sums),
         gain=float(gains[best]),
         low=_lower_bound(differences, units, best, alpha=alpha, seed=seed),
-        method="enumerated" if _is_enumerable(sums) else "draws",
+        method="enumerated" if is_enumerable(sums) else "draws",
     )
 
 
@@ -194,8 +194,32 @@ def _leverages(shares: Floats) -> Floats:
     return np.asarray(1 / (1 - shares) ** 2)
 
 
+class MaxTFamily(NamedTuple):
+    """The tests of a family of column sums."""
+
+    p_values: list[float]
+    """Two-sided, corrected over all columns."""
+    quantile: float | None
+    """The largest |T| that a share `alpha` of the flips exceeds.
+
+    None if no column varies.
+    """
+
+
 def max_t_family(differences: Floats, *, seed: int = 0) -> list[float]:
     """Return the two-sided p-values of column sums, corrected over all columns.
+
+    >>> rows = np.tile([[0.3, 0.0], [0.2, 0.1]], (5, 1))
+    >>> [round(p, 3) for p in max_t_family(rows)]
+    [0.002, 0.072]
+    """
+    return max_t_family_tests(differences, seed=seed).p_values
+
+
+def max_t_family_tests(
+    differences: Floats, *, alpha: float = 0.05, seed: int = 0
+) -> MaxTFamily:
+    """Test column sums, two-sided, as one family.
 
     T of a column is its sum over the root of its sum of squares. The signs of whole
     rows are flipped, shared by all columns; p is the share of flips whose largest |T|
@@ -203,29 +227,26 @@ def max_t_family(differences: Floats, *, seed: int = 0) -> list[float]:
 
     Args:
         differences: (units, m); zero where a unit is not in the column's slice.
+        alpha: the share of the flips that exceed the quantile.
         seed: of the draws.
-
-    >>> rows = np.tile([[0.3, 0.0], [0.2, 0.1]], (5, 1))
-    >>> [round(p, 3) for p in max_t_family(rows)]
-    [0.002, 0.072]
     """
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(differences).max(initial=0.0)))
     sums = np.where(np.abs(differences) <= slack, 0.0, differences)
     roots = np.sqrt((sums**2).sum(axis=0))
     varies = roots > 0
     if not varies.any():
-        return [1.0] * differences.shape[1]
+        return MaxTFamily([1.0] * differences.shape[1], None)
     scaled = sums[:, varies] / roots[varies]
-    maxima: list[Floats] = []
-    for flips in _flipped_sums(scaled, seed):
-        maxima.append(np.abs(flips).max(axis=1))
+    maxima = [np.abs(flips).max(axis=1) for flips in _flipped_sums(scaled, seed)]
     rising = np.sort(np.concatenate(maxima))
     observed = np.zeros(differences.shape[1])
     observed[varies] = np.abs(scaled.sum(axis=0)) - STATISTIC_TOLERANCE
-    return [
+    p_values = [
         _tail_share(rising, value, scaled) if is_varying else 1.0
         for value, is_varying in zip(observed.tolist(), varies.tolist(), strict=True)
     ]
+    quantile = float(np.quantile(rising, 1 - alpha, method="inverted_cdf"))
+    return MaxTFamily(p_values, quantile)
 
 
 def max_t_pairs(
@@ -300,13 +321,13 @@ def _tail_share(rising_maxima: Floats, observed: float, sums: Floats) -> float:
 
     Of draws, the observed signs are one more.
     """
-    observed_pattern = 0 if _is_enumerable(sums) else 1
+    observed_pattern = 0 if is_enumerable(sums) else 1
     flips = len(rising_maxima)
     as_extreme = flips - int(np.searchsorted(rising_maxima, observed))
     return (as_extreme + observed_pattern) / (flips + observed_pattern)
 
 
-def _is_enumerable(sums: Floats) -> bool:
+def is_enumerable(sums: Floats) -> bool:
     """Whether so few units differ that all their sign patterns are tried."""
     return int(np.abs(sums).any(axis=1).sum()) <= MAX_ENUMERATED_ROWS
 
@@ -316,7 +337,7 @@ def _flipped_sums(sums: Floats, seed: int) -> Iterator[Floats]:
 
     All patterns if few rows differ, else seeded draws.
     """
-    if _is_enumerable(sums):
+    if is_enumerable(sums):
         yield enumerate_flipped_sums(sums[np.abs(sums).any(axis=1)])
     else:
         yield from draw_flipped_sums(sums, seed)

@@ -114,15 +114,15 @@ def _newcombe_interval(
     z = float(special.ndtri((1 + level) / 2))
     low = 0.0
     if area > 0:
-        low = _solve(area, 0.0, area, units, z)
+        low = _solve(area, 0.0, area, units, z=z)
     high = 1.0
     if area < 1:
-        high = _solve(area, 1.0, area, units, z)
+        high = _solve(area, 1.0, area, units, z=z)
     return low, high
 
 
-def _solve(area: float, far: float, near: float, units: RocUnits, z: float) -> float:
-    """Return the area between `far` and `near` from which `area` is z deviations off."""
+def _solve(area: float, far: float, near: float, units: RocUnits, *, z: float) -> float:
+    """Return the area in `far` to `near` from which `area` is z deviations off."""
     while abs(far - near) > INTERVAL_TOLERANCE:
         middle = (far + near) / 2
         if abs(area - middle) > z * np.sqrt(_newcombe_variance(middle, units)):

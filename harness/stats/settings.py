@@ -20,8 +20,6 @@ PYDANTIC_CONFIG: Mapping[str, Any] = {
     "extra": "forbid",
 }
 """How pydantic shows these tables in the schema of an experiment."""
-RETIRED_STATISTICS = ("zeros", "interval")
-"""Keys of earlier versions, whose tests and intervals are no longer computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +37,25 @@ class Statistics:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = PYDANTIC_CONFIG
     test: TestName = "randomization"
-    """The test that decides: of the mean (randomization, t), or of the typical query (wilcoxon: exact signed ranks)."""
+    """The test that decides: of the mean (randomization, t), or of the typical query
+    (wilcoxon: exact signed ranks).
+    """
     correction: CorrectionMethod = "holm"
     """Within one measure."""
     alpha: float = 0.05
     """Level of every test; intervals have confidence 1 - alpha."""
     margin: float | None = None
-    """Differences of the primary measure's mean up to this are negligible; None: nothing is called equivalent."""
+    """Differences of the primary measure's mean up to this are negligible; None:
+    nothing is called equivalent.
+    """
     cluster: str | None = None
-    """A field of the queries, such as "need": queries with the same value count as one observation."""
+    """A field of the queries, such as "need": queries with the same value count as one
+    observation.
+    """
     weight: str | None = None
-    """A field of the queries, such as "traffic": how much each counts in every mean, interval and sign flip."""
+    """A field of the queries, such as "traffic": how much each counts in every mean,
+    interval and sign flip.
+    """
     looks: Looks | None = None
     """Planned repetitions of the test with more queries; alpha is spent over them."""
 
@@ -124,11 +130,11 @@ class Settings(Statistics):
         """Return the settings in a table, such as `[statistics]` of a manifest.
 
         Args:
-            table: as it is in the file; keys of earlier versions are ignored.
+            table: as it is in the file.
             seed: of all draws.
             earlier: how many queries each earlier look had.
         """
-        arguments = without_retired_statistics(table)
+        arguments = dict(table)
         looks = table.get("looks")
         if isinstance(looks, Mapping):
             looks = Looks(tuple(looks["queries"]))
@@ -139,18 +145,6 @@ class Settings(Statistics):
     def level(self) -> float:
         """Confidence of the intervals."""
         return 1 - self.alpha
-
-
-def without_retired_statistics(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table without keys of earlier versions, and without the sign test.
-
-    >>> without_retired_statistics({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
-    {'alpha': 0.05}
-    """
-    current = {key: table[key] for key in table if key not in RETIRED_STATISTICS}
-    if current.get("test") == "sign":
-        del current["test"]
-    return current
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:
@@ -168,7 +162,7 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
 
     >>> check_margin("--margin", 2, 1)
     Traceback (most recent call last):
-    retrievers.errors.InputError: --margin: 2 is larger than the measure's range, 1 (such as 0.02)
+    retrievers.errors.InputError: --margin: 2 is larger than ...
     """
     if margin is None or span is None:
         return

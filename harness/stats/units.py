@@ -1,10 +1,13 @@
 """Clusters of queries that count as one observation."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.stats.differences import Floats, Integers
 
@@ -56,6 +59,13 @@ class Units:
         if not self.clustered:
             return scores
         return self._sum_by_unit(scores) / self.sizes
+
+    def select(self, mask: npt.NDArray[np.bool_]) -> Units:
+        """Return the units of some of the queries."""
+        weights = None if self.weights is None else self.weights[mask]
+        if not self.clustered:
+            return single_units(int(mask.sum()), weights)
+        return cluster_units([str(unit) for unit in self.members[mask]], weights)
 
     def _sum_by_unit(self, scores: Floats) -> Floats:
         if not self.clustered:

@@ -357,17 +357,9 @@ def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
     """
     if evaluation.look is not None:
         return look_step(evaluation)
-    undecided: list[str] = []
-    helped: list[str] = []
-    needed = 0
-    for name, queries in evaluation.queries_needed.items():
-        reason = evaluation.leader_comparisons[name].reason
-        if name in evaluation.better_on_typical_query or reason is Reason.IDENTICAL:
-            continue
-        undecided.append(name)
-        if reason is None or reason.helped_by_queries:
-            helped.append(name)
-            needed = max(needed, queries or 0)
+    undecided = _undecided_retrievers(evaluation)
+    helped = [name for name in undecided if _is_helped_by_queries(evaluation, name)]
+    needed = max((evaluation.queries_needed[name] or 0 for name in helped), default=0)
     difference = f"a difference of {evaluation.difference:g}"
     if needed > (evaluation.clusters or evaluation.n):
         has_clusters = evaluation.clusters is not None
@@ -381,6 +373,22 @@ def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
     if undecided or not complete or len(close) < 2:
         return ""
     return f"Among {join_names(close)}, choose by cost and speed."
+
+
+def _undecided_retrievers(evaluation: Evaluation) -> list[str]:
+    """Return the retrievers that need more queries, and whose rankings differ."""
+    rows = evaluation.leader_comparisons
+    return [
+        name
+        for name in evaluation.queries_needed
+        if name not in evaluation.better_on_typical_query
+        and rows[name].reason is not Reason.IDENTICAL
+    ]
+
+
+def _is_helped_by_queries(evaluation: Evaluation, name: str) -> bool:
+    reason = evaluation.leader_comparisons[name].reason
+    return reason is None or reason.helped_by_queries
 
 
 def queries_needed_words(needed: int, *, clusters: bool = False) -> str:

@@ -28,32 +28,40 @@ NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
 
 def short_verdict(evaluation: Evaluation) -> ShortVerdict:
     """Return the verdict of a run in one line."""
-    leader = evaluation.leader
-    others = evaluation.others
+    verdict = _verdict_without_pairs(evaluation)
+    if verdict is None and evaluation.sweep is not None:
+        verdict = _sweep_verdict(evaluation.sweep)
+    if verdict is None and evaluation.baseline:
+        verdict = _baseline_verdict(evaluation)
+    return verdict or _leader_verdict(evaluation)
+
+
+def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
+    """Return why no pair decides; None if one may."""
     if evaluation.failed:
         retrievers = len(evaluation.failed) + len(evaluation.means)
         words = f"{len(evaluation.failed)} of {retrievers} retrievers failed"
         return ShortVerdict("muted", "×", "failed", "", words)
     if not evaluation.measured:
         return ShortVerdict("muted", "", "no scores", "", "every score is 0")
-    if not others:
-        return ShortVerdict("muted", "", "alone", leader, "has no other to compare")
-    if evaluation.sweep is not None:
-        return _sweep_verdict(evaluation.sweep)
-    if evaluation.baseline:
-        baseline_verdict = _baseline_verdict(evaluation)
-        if baseline_verdict is not None:
-            return baseline_verdict
+    if not evaluation.others:
+        words = "has no other to compare"
+        return ShortVerdict("muted", "", "alone", evaluation.leader, words)
+    return None
+
+
+def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
+    leader = evaluation.leader
+    others = len(evaluation.others)
     undecided = list(evaluation.queries_needed)
     is_claimed = evaluation.settings.judged_by_people and not evaluation.undeclared
     if undecided or not is_claimed:
-        return ShortVerdict(
-            "undecided", "?", "undecided", leader, _lead_words(undecided, len(others))
-        )
+        words = _lead_words(undecided, others)
+        return ShortVerdict("undecided", "?", "undecided", leader, words)
     worse = evaluation.shown_worse
     words = _beaten_words(worse)
     if not worse:
-        words = f"is as good as {count_of(len(others), 'other')}"
+        words = f"is as good as {count_of(others, 'other')}"
     return ShortVerdict("good", "●", "use", leader, words)
 
 

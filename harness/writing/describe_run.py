@@ -27,6 +27,7 @@ def describe_run(
     dataset: Dataset,
     labels: GradedLabels,
     runs: Sequence[Run],
+    *,
     folder: Path,
 ) -> Manifest:
     """Return the manifest of a run without its times, its judge and the digests.

@@ -248,7 +248,7 @@ class BedrockEncoder(RemoteEncoder):
                 metadata["HTTPStatusCode"],
                 json.dumps({"message": error.get("Message", "")}),
                 metadata["HTTPHeaders"],
-                error.get("Code", ""),
+                code=error.get("Code", ""),
             ) from None
         except ResponseParserError as failure:
             raise TransientFailure(

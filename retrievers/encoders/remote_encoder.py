@@ -16,7 +16,7 @@ from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Encoder
 from retrievers.options.placeholders import expand, redact_url
-from retrievers.services.caller import PaidAnswer
+from retrievers.services.caller import MAX_EQUAL_ERRORS, PaidAnswer
 from retrievers.services.concurrency import run_request
 from retrievers.services.remote_model import (
     RemoteModel,
@@ -24,7 +24,7 @@ from retrievers.services.remote_model import (
     share_by_weight,
     split_when_refused,
 )
-from retrievers.services.service_errors import RequestRefused
+from retrievers.services.service_errors import RepeatedError, RequestRefused
 from retrievers.texts.token_estimate import Counts, Tokens, estimate_tokens
 
 MAX_TEXT_HALVINGS = 5
@@ -77,6 +77,8 @@ class RemoteEncoder(RemoteModel, Encoder):
     """Texts a request, at most."""
     _received_dimensions: int | None = None
     """None before the first reply."""
+    _longest_accepted: int = 0
+    """Tokens, as we count them, of the longest text that was embedded whole."""
     _answering_model: str = ""
     """The service's name for the model that replied first."""
 
@@ -214,6 +216,26 @@ class RemoteEncoder(RemoteModel, Encoder):
         if len(texts) > 1:
             raise whole_refusal
         (text,) = texts
+        beginning = None
+        is_error = isinstance(whole_refusal, RepeatedError)
+        if not is_error or await self._may_be_too_long(text, role, call):
+            beginning = await self._embed_beginning(text, role, call)
+        if is_error:
+            # An overloaded server must never cut a text: the whole is tried once more.
+            try:
+                return await self._embed_whole(texts, role, call, max_equal_errors=1)
+            except RepeatedError as error:
+                if beginning is None:
+                    reason = f"gave up after {MAX_EQUAL_ERRORS} equal errors: {error}"
+                    raise BackendError(reason) from None
+        if beginning is None:
+            raise whole_refusal
+        return beginning
+
+    async def _embed_beginning(
+        self, text: str, role: Role, call: Call
+    ) -> Embedded | None:
+        """Embed as much of a text as is accepted; None if nothing is."""
         for halving in range(1, MAX_TEXT_HALVINGS + 1):
             beginning = text[: len(text) >> halving]
             if not beginning.strip():
@@ -226,10 +248,36 @@ class RemoteEncoder(RemoteModel, Encoder):
             cut_tokens = max(_estimate_cut_tokens(text, beginning, tokens), 1)
             truncated = np.asarray([cut_tokens], dtype=np.int64)
             return embedded._replace(truncated_tokens=truncated)
-        raise whole_refusal
+        return None
 
-    async def _embed_whole(self, texts: list[str], role: Role, call: Call) -> Embedded:
-        """Embed texts in one request."""
+    async def _may_be_too_long(self, text: str, role: Role, call: Call) -> bool:
+        """Return whether a text that fails may be too long, and not the server broken.
+
+        Its shortest beginning is accepted, and no text as long has been.
+        """
+        tokens = int(self._count_billed([text]).counts[0])
+        shortest = text[: len(text) >> MAX_TEXT_HALVINGS]
+        if tokens <= self._longest_accepted or not shortest.strip():
+            return False
+        try:
+            await self._embed_whole([shortest], role, call, max_equal_errors=1)
+        except RepeatedError:
+            return False
+        return True
+
+    async def _embed_whole(
+        self,
+        texts: list[str],
+        role: Role,
+        call: Call,
+        *,
+        max_equal_errors: int = MAX_EQUAL_ERRORS - 1,
+    ) -> Embedded:
+        """Embed texts in one request.
+
+        Raises:
+            RequestRefused: they are refused; RepeatedError: by so many equal errors.
+        """
         expected_tokens = self._count_billed(texts).counts
         expected_cost = self._billed_cost(int(expected_tokens.sum()))
 
@@ -245,8 +293,14 @@ class RemoteEncoder(RemoteModel, Encoder):
             return PaidAnswer(_WholeVectors(vectors, cost.tokens), cost)
 
         answer = await self._caller.call(
-            attempt, expected_cost, call, expected_cost.tokens
+            attempt,
+            expected_cost,
+            call,
+            expected_cost.tokens,
+            max_equal_errors=max_equal_errors,
         )
+        longest = int(expected_tokens.max())
+        self._longest_accepted = max(self._longest_accepted, longest)
         return Embedded(
             vectors=answer.vectors,
             tokens=share_by_weight(answer.tokens, expected_tokens),

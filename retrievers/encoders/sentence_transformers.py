@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +11,18 @@ import numpy as np
 from retrievers.embedded import Embedded, Role
 from retrievers.encoders.local_encoder import LocalEncoder
 from retrievers.errors import InputError, Problem
-from retrievers.local.text_limits import stored_prompts
+from retrievers.local.forward_pass import (
+    EncodedText,
+    approximate_tokens,
+    counts_tokens,
+    encode_texts,
+)
+from retrievers.local.text_limits import (
+    UNLIMITED_TOKENS,
+    RoleReading,
+    count_tokens,
+    stored_prompts,
+)
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
@@ -22,6 +33,7 @@ from retrievers.ragged import (
     VectorForm,
     unit_rows,
 )
+from retrievers.texts.token_estimate import Counts
 
 _E5_NAME = re.compile(
     r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE
@@ -135,6 +147,47 @@ class SentenceTransformerEncoder(LocalEncoder):
         if self.weights.snapshot is not None:
             model_prompts = stored_prompts(self.weights.snapshot)
         return {role: self._prompt(role, model_prompts) for role in self._prompts}
+
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Embed the texts of one request; each is tokenised once."""
+        if not self._counts_tokens:
+            return super().embed(texts, role, call)
+        model = self._loaded.model
+        prompt = self._prompt(role, model.prompts) or ""
+        reading = self._reading(role)
+        lengths = np.zeros(len(texts), dtype=np.int64)  # a static model pads nothing
+        if reading.limit < UNLIMITED_TOKENS:
+            lengths = approximate_tokens(texts, reading.limit)
+
+        def encode(batch: Sequence[str], *, batch_size: int) -> list[EncodedText]:
+            return encode_texts(model, batch, prompt=prompt, role=role)
+
+        rows = self._run(texts, lengths, encode, call.stopped)
+        read = np.array([row.tokens for row in rows], dtype=np.int64)
+        call.meter.count(calls=1, tokens=int(read.sum()))
+        vectors = [row.vector[: self.truncate_dim] for row in rows]
+        truncated = self._count_truncated(texts, read, prompt, reading)
+        return Embedded(self._vectors(vectors), read, truncated)
+
+    @cached_property
+    def _counts_tokens(self) -> bool:
+        """Whether a forward pass shows the tokens of each text; loads the model."""
+        loaded = self._loaded
+        return not loaded.workers and counts_tokens(loaded.model)
+
+    def _count_truncated(
+        self, texts: Sequence[str], read: Counts, prompt: str, reading: RoleReading
+    ) -> Counts:
+        """Return the tokens beyond the limit; only texts that reach it are counted."""
+        truncated = np.zeros(len(texts), dtype=np.int64)
+        positions = np.flatnonzero(read >= reading.limit)
+        if len(positions):
+            whole_texts = [prompt + texts[i] for i in positions.tolist()]
+            whole = count_tokens(
+                reading.tokenizer, whole_texts, special=reading.adds_special_tokens
+            )
+            truncated[positions] = np.maximum(whole - read[positions], 0)
+        return truncated
 
     def embed_passages(
         self, passages: Sequence[str], documents: Sequence[str], call: Call

@@ -150,10 +150,11 @@ def _find_manifests(system: _FileSystem, url: str) -> list[str]:
 
     with _explain_access_errors(url):
         entries = system.files.get_file_info(FileSelector(system.root, recursive=True))
-    paths = []
-    for entry in entries:
-        if entry.type == FileType.File and entry.base_name == VECTOR_MANIFEST:
-            paths.append(entry.path)
+    paths = [
+        file.path
+        for file in entries
+        if file.type == FileType.File and file.base_name == VECTOR_MANIFEST
+    ]
     if not paths:
         remedy = "fill it with harness embed EXPERIMENT --to URL"
         raise InputError(Problem(url, "holds no vectors", remedy))

@@ -125,6 +125,15 @@ class LocalModel(Configured, Model):
         return self._loaded.threads
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether the weights are in memory."""
+        return "_loaded" in self.__dict__
+
+    def load(self) -> None:
+        """Import the library, and load the weights."""
+        _ = self._loaded
+
+    @property
     def at_hand(self) -> bool:
         """Whether the weights are on this machine: the fingerprint needs no network."""
         return self.weights.at_hand
@@ -212,23 +221,27 @@ class LocalModel(Configured, Model):
 
         They are counted by the model's files, or else by its own tokenizer.
         """
-        folder = self.weights.snapshot
-        reading = None
-        if folder is not None:
-            reading = text_limits.reading_of_role(folder, role)
-        if reading is None or reading.tokenizer is None:
-            model_limit = self._loaded.model.max_seq_length
-            reading = text_limits.RoleReading(
-                tokenizer=self._loaded.tokenizer,
-                adds_special_tokens=True,
-                limit=model_limit or text_limits.UNLIMITED_TOKENS,
-                min_tokens=0,
-            )
+        reading = self._reading(role)
         all_tokens = text_limits.count_tokens(
             reading.tokenizer, texts, special=reading.adds_special_tokens
         )
         read = np.clip(all_tokens, reading.min_tokens, reading.limit)
         return TokenCounts(read, truncated=np.maximum(all_tokens - read, 0))
+
+    def _reading(self, role: Role) -> text_limits.RoleReading:
+        """Return how the loaded model reads texts: by its files, or else by itself."""
+        folder = self.weights.snapshot
+        if folder is not None:
+            reading = text_limits.reading_of_role(folder, role)
+            if reading.tokenizer is not None:
+                return reading
+        model_limit = self._loaded.model.max_seq_length
+        return text_limits.RoleReading(
+            tokenizer=self._loaded.tokenizer,
+            adds_special_tokens=True,
+            limit=model_limit or text_limits.UNLIMITED_TOKENS,
+            min_tokens=0,
+        )
 
     def _run(
         self,
@@ -244,7 +257,7 @@ class LocalModel(Configured, Model):
 
         Args:
             texts: the texts, or pairs.
-            tokens: the tokens of each.
+            tokens: the tokens of each, or about as many.
             call: the library's function: takes a list, `batch_size` and arguments for
                 a pool, and returns a row for each.
             stopped: checked before each call.

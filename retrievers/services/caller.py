@@ -18,7 +18,7 @@ from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop
 from retrievers.model import Limits
 from retrievers.services.concurrency import POLL_SECONDS, STOPPED_MESSAGE, AnswerType
-from retrievers.services.service_errors import TransientFailure
+from retrievers.services.service_errors import RepeatedError, TransientFailure
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -30,8 +30,12 @@ FIRST_PAUSE = 0.5
 """Seconds before the second try, at most; pauses double, and chance shortens them."""
 LONGEST_PAUSE = 30.0
 """Seconds before any try, at most."""
+SILENT_SECONDS = 3.0
+"""Seconds of a request's tries that nobody needs to hear of."""
 NOTICE_SECONDS = 10.0
 """Seconds between two log messages about one service."""
+MAX_EQUAL_ERRORS = 3
+"""Equal errors 500 in a row after which a request is given up, at most."""
 MAX_UNLIKELY_TRIES = 2
 """Tries after which nothing seems to listen on this machine, or only a web page
 answers."""
@@ -75,7 +79,12 @@ class Retries:
         self._last_notice = -NOTICE_SECONDS
 
     async def ask(
-        self, request: Callable[[], Awaitable[AnswerType]], meter: Meter, stopped: Stop
+        self,
+        request: Callable[[], Awaitable[AnswerType]],
+        meter: Meter,
+        stopped: Stop,
+        *,
+        max_equal_errors: int = MAX_EQUAL_ERRORS,
     ) -> AnswerType:
         """Send a request until it is answered.
 
@@ -83,11 +92,13 @@ class Retries:
             request: sends it once; raises TransientFailure if another try may help.
             meter: counts `retries`.
             stopped: ends the tries when it is set.
+            max_equal_errors: equal errors 500 in a row that end the tries.
 
         Raises:
+            RepeatedError: so many errors were equal, fewer than MAX_EQUAL_ERRORS.
             BackendError: it has failed for good.
         """
-        tries = _Tries(self, meter, stopped)
+        tries = _Tries(self, meter, stopped, max_equal_errors)
         answer = await tries.run(request)
         self.has_answered = True
         return answer
@@ -102,9 +113,15 @@ class Retries:
 class _Tries:
     """The tries of one request."""
 
-    def __init__(self, service: Retries, meter: Meter, stopped: Stop) -> None:
+    def __init__(
+        self, service: Retries, meter: Meter, stopped: Stop, max_equal_errors: int
+    ) -> None:
         import tenacity
 
+        self._max_equal_errors = max_equal_errors
+        self._equal_errors = 0
+        self._last_error = ""
+        """The message of the last error 500."""
         self._service = service
         self._meter = meter
         self._stopped = stopped
@@ -128,6 +145,9 @@ class _Tries:
         try:
             answer: AnswerType = await self._retrying(request)
         except TransientFailure as last:
+            is_repeated = self._equal_errors == self._max_equal_errors
+            if is_repeated and self._max_equal_errors < MAX_EQUAL_ERRORS:
+                raise RepeatedError(str(last)) from last.__cause__
             tries = self._retrying.statistics["attempt_number"]
             count = f"{tries} {'try' if tries == 1 else 'tries'}"
             seconds = time.monotonic() - self._started
@@ -142,13 +162,26 @@ class _Tries:
 
     def _is_over(self, state: RetryCallState) -> bool:
         """Return whether there is no further try."""
-        if not _failure(state).unlikely_to_pass:
+        failure = _failure(state)
+        if not failure.unlikely_to_pass:
             self._service.has_answered = True
+        self._count_equal_errors(failure)
+        if self._equal_errors == self._max_equal_errors:
+            return True
         if self._stopped.is_set() or not self._remaining_seconds():
             return True
         if self._service.has_answered:
             return False
         return state.attempt_number >= MAX_UNLIKELY_TRIES
+
+    def _count_equal_errors(self, failure: TransientFailure) -> None:
+        """Count the errors 500 in a row that say the same."""
+        if not failure.is_server_error:
+            self._equal_errors = 0
+            return
+        is_equal = str(failure) == self._last_error
+        self._equal_errors = self._equal_errors + 1 if is_equal else 1
+        self._last_error = str(failure)
 
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds before the next try."""
@@ -169,7 +202,8 @@ class _Tries:
         """Wait for the next try, or until the requests are stopped."""
         end = time.monotonic() + seconds
         while (remaining := end - time.monotonic()) > 0 and not self._stopped.is_set():
-            self._service.notify_waiting(self._state)
+            if time.monotonic() - self._started >= SILENT_SECONDS:
+                self._service.notify_waiting(self._state)
             await asyncio.sleep(min(remaining, POLL_SECONDS))
 
 
@@ -204,6 +238,8 @@ class ServiceCaller:
         expected_cost: RequestCost,
         call: Call,
         pace_tokens: int,
+        *,
+        max_equal_errors: int = MAX_EQUAL_ERRORS,
     ) -> AnswerType:
         """Send a request until it succeeds or fails for good, within the budget.
 
@@ -212,8 +248,10 @@ class ServiceCaller:
             expected_cost: the cost to reserve.
             call: counts the cost, and stops the request.
             pace_tokens: tokens that count for the rate limit.
+            max_equal_errors: equal errors 500 in a row that end the tries.
 
         Raises:
+            RepeatedError: so many errors were equal, fewer than MAX_EQUAL_ERRORS.
             RequestRefused: the provider refuses the content of the request.
             BackendError: it failed for good; OverBudget before anything is sent.
         """
@@ -236,7 +274,9 @@ class ServiceCaller:
             call.meter.count(calls=1)
             return answer
 
-        return await self._retries.ask(send_once, call.meter, call.stopped)
+        return await self._retries.ask(
+            send_once, call.meter, call.stopped, max_equal_errors=max_equal_errors
+        )
 
     async def _wait_for_turn(self, tokens: int, stopped: Stop) -> None:
         """Wait until the declared rate allows a request with these tokens."""

@@ -130,7 +130,7 @@ def ask_requests(
 
 
 def unreadable_replies_error(
-    model: str, count: int, expected: str, done: str, example: str
+    model: str, count: int, expected: str, done: str, *, example: str
 ) -> BackendError:
     """Return the error that no reply has what was expected: nothing was done."""
     return BackendError(

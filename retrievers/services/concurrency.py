@@ -124,21 +124,19 @@ def completed_batches(
                 running[pool.submit(ask, request, stopped)] = request
             if not running:
                 break
-            batch = []
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                request = running.pop(future)
-                failure = future.exception()
-                if failure is None:
-                    batch.append((request, future.result()))
-                else:
-                    failures.append(failure)
-            if batch:
-                yield batch
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            answered = [future for future in done if future.exception() is None]
+            failures.extend(filter(None, (future.exception() for future in done)))
+            requests_done = {future: running.pop(future) for future in done}
+            if answered:
+                yield [(requests_done[future], future.result()) for future in answered]
             if failures:
                 stopped.set()
-                for future in list(running):
-                    if future.cancel():
-                        del running[future]
+                running = {
+                    future: request
+                    for future, request in running.items()
+                    if not future.cancel()
+                }
     except BaseException:
         stopped.interrupt()
         # Without waiting, so that the message of a stopped run appears at once.

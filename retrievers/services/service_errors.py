@@ -61,6 +61,14 @@ class RequestRefused(Exception):
         self.parameter = parameter
 
 
+class RepeatedError(RequestRefused):
+    """The server answers the same request with the same error 500 again.
+
+    Ollama and llama.cpp refuse a text that is too long in this way; a server that is
+    broken or overloaded does the same.
+    """
+
+
 class TransientFailure(Exception):
     """A failure that may not happen again.
 
@@ -68,6 +76,7 @@ class TransientFailure(Exception):
         reason: the message.
         retry_after: seconds to wait before the next try; None if they are unknown.
         unlikely_to_pass: whether it is final for a service that has never answered.
+        is_server_error: whether it is an error 500, which says nothing about its cause.
     """
 
     def __init__(
@@ -76,10 +85,12 @@ class TransientFailure(Exception):
         *,
         retry_after: float | None = None,
         unlikely_to_pass: bool = False,
+        is_server_error: bool = False,
     ) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
         self.unlikely_to_pass = unlikely_to_pass
+        self.is_server_error = is_server_error
 
 
 class ServiceError(NamedTuple):
@@ -111,7 +122,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def classify_response_error(
-    name: str, status: int, body: str, headers: Mapping[str, str], code: str = ""
+    name: str, status: int, body: str, headers: Mapping[str, str], *, code: str = ""
 ) -> Exception:
     """Return the exception for a response that is not a success.
 
@@ -131,7 +142,11 @@ def classify_response_error(
             "what was paid for is kept"
         )
     if status in _TRANSIENT_STATUSES or status >= 500:
-        return TransientFailure(message, retry_after=retry_after(headers))
+        pause = retry_after(headers)
+        is_server_error = status == 500 and pause is None
+        return TransientFailure(
+            message, retry_after=pause, is_server_error=is_server_error
+        )
     if status in _REFUSED_STATUSES:
         return RequestRefused(message, code, error.parameter)
     if is_redirect(status):

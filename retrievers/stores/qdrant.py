@@ -231,11 +231,13 @@ class QdrantStore(Store):
         if not self._options.on_server:
             return [send(batch) for batch in split_requests(vectors, LOCAL_BATCH)]
         batches = list(split_requests(vectors, max_texts))
-        answers: dict[int, AnswerType] = {}
-        for i, answer in completed(
-            lambda i, _: send(batches[i]), range(len(batches)), width=SERVER_CONCURRENCY
-        ):
-            answers[i] = answer
+        answers: dict[int, AnswerType] = dict(
+            completed(
+                lambda i, _: send(batches[i]),
+                range(len(batches)),
+                width=SERVER_CONCURRENCY,
+            )
+        )
         return [answers[i] for i in range(len(batches))]
 
     def _send_points(

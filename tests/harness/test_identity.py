@@ -13,7 +13,10 @@ from tests.support import small
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 WORDS = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
-OTHER = '[[retrievers]]\nname = "letters"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+OTHER = (
+    '[[retrievers]]\nname = "letters"\nencoder = '
+    '{ kind = "hashing", dimensions = 64 }\n'
+)
 
 
 def made(

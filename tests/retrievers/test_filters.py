@@ -358,11 +358,11 @@ def cosine(document, query):
 
 def unmatched(documents, conditions):
     """Return the ids of queries that no document matches."""
-    query_ids = []
-    for query in QUERIES:
-        if not any(matches(document, query, conditions) for document in documents):
-            query_ids.append(query.id)
-    return tuple(query_ids)
+    return tuple(
+        query.id
+        for query in QUERIES
+        if not any(matches(document, query, conditions) for document in documents)
+    )
 
 
 def check_dense(retriever, documents, conditions, depth):

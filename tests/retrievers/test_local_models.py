@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -362,13 +363,14 @@ def threaded(models, monkeypatch):
     encoder = ours(models, "bi-encoder", batch_size=32)
     calls = []
     model = encoder._loaded.model
-    encode_all = model.encode
+    assert encoder.embed(["wing"], "query", single_call()).tokens.tolist() == [3]
+    preprocess_all = model.preprocess
 
-    def encode(inputs, **options):
+    def preprocess(inputs, **options):
         calls.append((len(inputs), torch.get_num_threads()))
-        return encode_all(inputs, **options)
+        return preprocess_all(inputs, **options)
 
-    monkeypatch.setattr(model, "encode", encode)
+    monkeypatch.setattr(model, "preprocess", preprocess)
     yield encoder, calls
     torch.set_num_threads(before)
 
@@ -404,7 +406,7 @@ def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
     def fails(*_, **__):
         raise RuntimeError("out of memory\nat line 1")
 
-    monkeypatch.setattr(encoder._loaded.model, "encode", fails)
+    monkeypatch.setattr(encoder._loaded.model, "preprocess", fails)
     with pytest.raises(
         BackendError, match=r"out of memory \(a smaller batch_size may help\)"
     ):
@@ -423,3 +425,65 @@ def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(models, tmp_pat
                 Embedder(encoder, cache).embed(MANY, "document", Meter()).vectors
             )
     assert np.allclose(*vectors, atol=1e-6)
+
+
+def test_a_static_model_counts_the_tokens_that_it_reads(tmp_path):
+    encoder = SentenceTransformerEncoder(str(tiny.static(tmp_path)), device="cpu")
+    texts = ["wing", "the cat the cat", ""]
+    embedded = encoder.embed(texts, "document", single_call())
+    model = encoder._loaded.model
+    expected = model.encode(texts, normalize_embeddings=True)
+    assert np.allclose(embedded.vectors, expected, atol=1e-6, equal_nan=True)
+    counts = encoder.count(texts, "document").counts.tolist()
+    assert embedded.tokens.tolist() == counts
+    assert embedded.truncated_tokens.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_vectors_and_tokens_are_those_of_the_librarys_encode(models, role):
+    encoder = ours(models, "bi-encoder", batch_size=32)
+    texts = [*MANY, "wing " * 400]
+    embedded = encoder.embed(texts, role, single_call())
+    model = encoder._loaded.model
+    encode = model.encode_query if role == "query" else model.encode_document
+    expected = encode(texts, normalize_embeddings=True)
+    limit = model.max_seq_length
+    whole = list(map(len, model.tokenizer(texts, verbose=False)["input_ids"]))
+    assert np.allclose(embedded.vectors, expected, atol=1e-6)
+    assert embedded.tokens.tolist() == [min(count, limit) for count in whole]
+    assert embedded.truncated_tokens.tolist() == [
+        max(count - limit, 0) for count in whole
+    ]
+    assert embedded.truncated_tokens[-1] > 0
+
+
+def test_a_text_below_the_limit_is_tokenised_once(models, monkeypatch):
+    encoder = ours(models, "bi-encoder", batch_size=32)
+    encoder.embed(["wing"], "document", single_call())
+    counted = []
+    monkeypatch.setattr(
+        "retrievers.encoders.sentence_transformers.count_tokens",
+        lambda _, texts, **__: counted.append(texts) or np.full(len(texts), 999),
+    )
+    encoder.embed(["wing", "the cat"], "document", single_call())
+    assert counted == []
+
+
+def test_loading_is_a_stage_of_its_own(models, tmp_path):
+    encoder = ours(models, "bi-encoder", batch_size=32)
+    meter = Meter()
+    started = time.perf_counter()
+    with Cache(tmp_path / "cache") as cache, meter.stage("embed-documents"):
+        Embedder(encoder, cache).embed(["wing"], "document", meter)
+    elapsed = time.perf_counter() - started
+    loading, embedding = meter.totals("load"), meter.totals("embed-documents")
+    assert loading.counts == {} and embedding.counts["texts"] == 1
+    assert loading.seconds > 0 and loading.seconds + embedding.seconds <= elapsed
+
+
+def test_what_is_cached_loads_no_model(models, tmp_path):
+    with Cache(tmp_path / "cache") as cache:
+        Embedder(ours(models, "bi-encoder"), cache).embed(["wing"], "query", Meter())
+        encoder = ours(models, "bi-encoder")
+        Embedder(encoder, cache).embed(["wing"], "query", Meter())
+    assert not encoder.is_loaded

@@ -172,8 +172,9 @@ def test_a_fault_that_passes_is_retried_and_counted(
 
 
 def test_a_search_survives_faults_and_a_missing_server_is_logged_once(
-    patient, fake, store, opened, meter, caplog
+    patient, fake, store, opened, meter, caplog, monkeypatch
 ):
+    monkeypatch.setattr(caller, "SILENT_SECONDS", 0.0)
     fake.faults += [
         ("PUT", NAME, "after"),
         ("PUT", NAME, 409),

@@ -37,7 +37,7 @@ RETRIEVERS = small.RETRIEVERS.replace(
 
 
 def write(folder: Path, *, queries: int = 20) -> Path:
-    """An experiment file on a hostile data set: every id, title, text and tag is one."""
+    """An experiment file on a data set of hostile ids, titles, texts and tags."""
     data = folder / "data"
     strings = [*ATTACKS, *SCRIPTS]
     count = len(strings)
@@ -63,14 +63,16 @@ def write(folder: Path, *, queries: int = 20) -> Path:
     for i, query in enumerate(queries):
         for step, grade in ((0, 2), (count, 1), (1, 0)):
             rows.append(
-                f"{query['_id']}\t{documents[(i + step) % len(documents)]['_id']}\t{grade}"
+                f"{query['_id']}\t"
+                f"{documents[(i + step) % len(documents)]['_id']}\t{grade}"
             )
     (data / "qrels").mkdir()
     (data / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     path = folder / "hostile.toml"
     path.write_text(
         f'name = "hostile"\ndataset = "{data.as_posix()}"\nprimary = "nDCG@10"\n'
-        f'measures = ["P@5", "R@10", "nDCG@10", "RR@10", "AP", "Success@1"]\ndepth = 30\n{RETRIEVERS}',
+        'measures = ["P@5", "R@10", "nDCG@10", "RR@10", "AP", "Success@1"]\ndepth = '
+        f"30\n{RETRIEVERS}",
         encoding="utf-8",
     )
     return path

@@ -212,11 +212,12 @@ def huggingface(folder: Path, of: Collection = SMALL, key: str = "_id") -> Path:
 
 
 def named_hub(folder: Path, key: str = "_id", of: Collection = SMALL) -> str:
-    """A folder that `datasets` opens as it opens a name of the hub; nothing is fetched."""
+    """A folder that `datasets` opens as a name of the hub; nothing is fetched."""
     huggingface(folder, of, key)
     parts = sorted(part.name for part in folder.iterdir())
     configs = "".join(
-        f"- config_name: {part}\n  data_files:\n  - split: {next((folder / part).iterdir()).stem[:-15]}\n"
+        f"- config_name: {part}\n  data_files:\n  - split: "
+        f"{next((folder / part).iterdir()).stem[:-15]}\n"
         f"    path: {part}/*.parquet\n"
         for part in parts
     )
@@ -240,7 +241,8 @@ def trec(folder: Path, of: Collection = SMALL) -> Path:
     ]
     (folder / "documents.trec").write_text("".join(docs), encoding="utf-8")
     tops = [
-        f"<top>\n<num> Number: {id_}\n<title> {text}\n<desc> Description:\nmore\n</top>\n"
+        f"<top>\n<num> Number: {id_}\n<title> {text}\n<desc> Description:\nmore\n"
+        "</top>\n"
         for id_, text in of.queries.items()
     ]
     (folder / "topics.txt").write_text("\n".join(tops), encoding="utf-8")

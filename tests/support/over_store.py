@@ -75,7 +75,7 @@ def reranking(
     cache: Cache,
     contents: Callable[[Collection[str]], Mapping[str, Document]],
 ) -> Reranked:
-    """A reranker with its cache and the documents that it reads; nothing finds for it."""
+    """A reranker with its cache and its documents; nothing finds for it."""
     reranked = Reranked(BM25(), reranker)
     reranked.setup(Resources(Corpus(lambda: iter(()), 0, contents), cache))
     return reranked

@@ -112,7 +112,7 @@ class FakeQdrant:
                     return fault
         return None
 
-    def answer(self, method, parts, body):
+    def answer(self, method, parts, body):  # noqa: C901 - a table of requests
         engine = self.engine
         match method, parts:
             case "GET", []:
@@ -123,28 +123,28 @@ class FakeQdrant:
                 return {"exists": engine.collection_exists(name)}
             case "GET", ["collections", name]:
                 info = engine.get_collection(name).model_dump(mode="json")
-                return {
-                    **info,
-                    "status": self.status.pop(0) if self.status else "green",
-                }
+                return {**info, "status": self.next_status()}
             case "PUT", ["collections", name]:
                 return self.create(name, body)
             case "DELETE", ["collections", name]:
                 return engine.delete_collection(name)
             case "PATCH", ["collections", name]:
-                self.updates.append(body)
-                engine.asked[name]["hnsw_config"] = {
-                    **engine.asked[name]["hnsw_config"],
-                    **body.get("hnsw_config", {}),
-                }
-                return (
-                    engine.update_collection(name, metadata=body["metadata"])
-                    if "metadata" in body
-                    else True
-                )
+                return self.update(name, body)
             case _, ["collections", name, *rest]:
                 return self.answer_points(method, name, rest, body)
         raise AssertionError(f"the fake does not know {method} {parts}")
+
+    def next_status(self):
+        return self.status.pop(0) if self.status else "green"
+
+    def update(self, name, body):
+        self.updates.append(body)
+        requested = self.engine.asked[name]
+        changed = body.get("hnsw_config", {})
+        requested["hnsw_config"] = {**requested["hnsw_config"], **changed}
+        if "metadata" not in body:
+            return True
+        return self.engine.update_collection(name, metadata=body["metadata"])
 
     def answer_points(self, method, name, path_parts, body):
         engine = self.engine

@@ -58,7 +58,7 @@ def trec(path: Path) -> list[list[str]]:
 
 
 def qrels(path: Path) -> dict[str, Grades]:
-    """The grades by query and document, of the queries that have a relevant document."""
+    """The grades by query and document, of queries with a relevant document."""
     grades_by_query: dict[str, Grades] = defaultdict(dict)
     for query, _, document, grade in trec(path):
         grades_by_query[query][document] = int(grade)
@@ -237,14 +237,16 @@ def score_faults(folder: Path, scores: Table) -> list[str]:
     for (name, measure), values in scores.items():
         if set(values) != set(judged):
             faults.append(
-                f"scores.csv: {name} {measure}: other queries than those with a relevant document"
+                f"scores.csv: {name} {measure}: other queries than those with a "
+                "relevant document"
             )
             continue
         for query, value in values.items():
             expected = score(measure, runs[name].get(query, []), judged[query])
             if expected is not None and not near(value, expected):
                 faults.append(
-                    f"scores.csv: {name} {measure} {query}: {value!r}, recomputed {expected!r}"
+                    f"scores.csv: {name} {measure} {query}: {value!r}, recomputed "
+                    f"{expected!r}"
                 )
     return faults
 
@@ -355,7 +357,7 @@ def differences(folder: Path) -> list[str]:
 
 
 def verified(folder: Path) -> None:
-    """Assert that a results folder is what other programs compute from its TREC files."""
+    """Assert that a results folder is what others compute from its TREC files."""
     assert not differences(folder)
 
 

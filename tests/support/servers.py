@@ -56,7 +56,9 @@ BROKEN_BODIES = {
     "nothing": b"",
     "null": b"null",
     "deep": b"[" * 100_000,
-    "error-with-200": b'{"error": {"message": "the model is being moved", "code": "moved"}}',
+    "error-with-200": (
+        b'{"error": {"message": "the model is being moved", "code": "moved"}}'
+    ),
 }
 """Fault -> what is answered with status 200 by any service."""
 
@@ -198,7 +200,10 @@ class OpenAIProvider(Provider):
     }
 
     def too_long(self, tokens):
-        message = f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens"
+        message = (
+            f"This model's maximum context length is {self.max_tokens} tokens, "
+            f"however you requested {tokens} tokens"
+        )
         return Refusal(
             400,
             "context_length_exceeded",
@@ -340,7 +345,10 @@ class BedrockProvider(Provider):
         }
 
     def _too_many(self, most, text):
-        message = f"expected maxLength: {most}, actual: {len(text)}, please reformat your input"
+        message = (
+            f"expected maxLength: {most}, actual: {len(text)}, please reformat your "
+            "input"
+        )
         return Refusal(400, "ValidationException", message)
 
 
@@ -469,7 +477,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def running(handler, **attributes):
-    """Run a server on a free port of the loopback; what is given is an attribute of it."""
+    """Run a server on a free port of the loopback, with some attributes."""
     server = _Server(("127.0.0.1", 0), handler)
     vars(server).update(attributes)
     thread = threading.Thread(

@@ -112,8 +112,10 @@ def experiment(
         dataset(folder / "data")
     path = folder / f"{name}.toml"
     path.write_text(
-        f'name = "{name}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@3"\n'
-        f'measures = ["nDCG@3", "P@2", "R@2", "F1@2", "RR", "AP", "Success@1", "DCG@3"]\ndepth = 5\n'
+        f'name = "{name}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = '
+        '"nDCG@3"\n'
+        'measures = ["nDCG@3", "P@2", "R@2", "F1@2", "RR", "AP", "Success@1", '
+        '"DCG@3"]\ndepth = 5\n'
         f"{'' if report else 'report = false'}\n{more}\n{retrievers}",
         encoding="utf-8",
     )
@@ -140,7 +142,8 @@ def many(folder: Path, names: Sequence[str], queries: int, more: str = "") -> Pa
         json.dumps(rows), encoding="utf-8"
     )
     blocks = "".join(
-        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = {i % 3 / 2:.1f}\n'
+        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = '
+        f"{i % 3 / 2:.1f}\n"
         for i, name in enumerate(names, 1)
     )
     return ran(folder, retrievers=blocks, more=more, report=True).folder / "report.html"
@@ -159,8 +162,10 @@ def by_claims(
     """
     hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
     path.write_text(
-        f'name = "{path.stem}"\ndataset = "{data.as_posix()}"\nprimary = "{measures[0]}"\n'
-        f"measures = {json.dumps(list(dict.fromkeys(measures)))}\n{more}\n[judge]\n{judge}\n{BM25}{hashing}",
+        f'name = "{path.stem}"\ndataset = "{data.as_posix()}"\nprimary = '
+        f'"{measures[0]}"\n'
+        f"measures = {json.dumps(list(dict.fromkeys(measures)))}\n{more}\n[judge]\n"
+        f"{judge}\n{BM25}{hashing}",
         encoding="utf-8",
     )
     return path

@@ -139,7 +139,7 @@ def with_prompt(model: Path, folder: Path, prompt: str) -> Path:
 
 
 def _masked(folder: Path):
-    """A BERT of two layers that predicts words, as the first module of a SparseEncoder."""
+    """A BERT of two layers that predicts words: a SparseEncoder's first module."""
     from sentence_transformers.base.modules import Transformer
 
     bert = _saved(folder / "bert", "BertForMaskedLM", 4, initializer_range=0.3)

@@ -167,11 +167,11 @@ def _label_row(judgment: Any) -> TableRow:
 
 def _fields_of(record: Any) -> TableRow:
     """Return the plain values of a document or a query that are fields."""
-    fields: dict[str, Any] = {}
-    for key, field in record._asdict().items():
-        if key not in CATALOGUE_KEYS and isinstance(field, str | int | float):
-            fields[key] = field
-    return fields
+    return {
+        key: field
+        for key, field in record._asdict().items()
+        if key not in CATALOGUE_KEYS and isinstance(field, str | int | float)
+    }
 
 
 CATALOGUE = FormatReader(

@@ -117,7 +117,8 @@ def draw_forest(
         line, column = divmod(index, columns)
         start = layout.left + panel_width * column
         axis = Axis(*axis_range, start + PANEL_PADDING, start + axis_length)
-        parts = _draw_panel(rows, axis, layout, margin, "" if column else axis_title)
+        first_title = "" if column else axis_title
+        parts = _draw_panel(rows, axis, layout, margin, axis_title=first_title)
         if len(panels) > 1:
             parts.append(draw_side_text(panel_title, start + 16, 16))
         parts += _draw_side_texts(rows, layout, width)
@@ -161,6 +162,7 @@ def _draw_panel(
     axis: Axis,
     layout: RowLayout,
     margin: float | None,
+    *,
     axis_title: str,
 ) -> list[Markup]:
     """The axis, the band, the zero and the rows of one panel."""

@@ -18,6 +18,7 @@ from harness.report.query_evidence import (
     packed_size,
 )
 from harness.report.ranking_digests import EMPTY_RANKING
+from harness.report.sections.failing_slices import failing_slices, property_texts
 from harness.report.sections.query_groups import (
     QueryGroup,
     group_queries,
@@ -37,8 +38,8 @@ MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
 DEFAULT_HITS = 10
 """Hits of a ranking if the measure has no cutoff, or a deeper one."""
 SCORE_DIGITS = 4
-LABELLED_KEY = "Boxed: grades of the labelled documents. Orange: the left retriever ranks it lower."
 SINGLE_KEY = "Boxed: grades of the labelled documents."
+LABELLED_KEY = f"{SINGLE_KEY} Orange: the left retriever ranks it lower."
 
 
 class RemainingQueries(NamedTuple):
@@ -68,6 +69,7 @@ def _build_section(view: View, max_bytes: int) -> Section:
     evidence = build_evidence(view, max_bytes)
     context = {
         "browser": build_query_browser(evidence, loss_sentence(view)),
+        "slices": failing_slices(view),
         "omitted": view.n - len(evidence.queries),
         "remaining": REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
     }
@@ -101,6 +103,7 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
     """
     numbers = DocumentNumbers()
     cutoff = shown_hits(view)
+    properties = property_texts(view)
     gaps = leader_gaps(view)
     listed = set(view.listed_queries)
     queries: list[QueryEvidence] = []
@@ -109,7 +112,14 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
     for i in order_by_loss(view):
         if i not in listed:
             continue
-        query = _query_evidence(view, i, gaps[i], numbers, cutoff)
+        query = _query_evidence(
+            view,
+            i,
+            gaps[i],
+            numbers=numbers,
+            cutoff=cutoff,
+            properties=", ".join(properties.get(view.ids[i], ())),
+        )
         new_documents = numbers.document_ids[known_documents:]
         known_documents += len(new_documents)
         titles = [view.document_title(doc) for doc in new_documents]
@@ -128,7 +138,9 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
         means=tuple(view.evaluation.means.values()),
         documents=tuple(map(view.document_title, numbers.document_ids)),
         queries=tuple(queries),
-        groups=evidence_groups(group_queries(view), queries),
+        groups=evidence_groups(
+            group_queries(view, failing_slices(view).groups), queries
+        ),
         key=LABELLED_KEY if len(view.ranked) > 1 else SINGLE_KEY,
     )
 
@@ -152,7 +164,13 @@ def evidence_groups(
 
 
 def _query_evidence(
-    view: View, i: int, gap: float, numbers: DocumentNumbers, cutoff: int
+    view: View,
+    i: int,
+    gap: float,
+    *,
+    numbers: DocumentNumbers,
+    cutoff: int,
+    properties: str,
 ) -> QueryEvidence:
     query_id = view.ids[i]
     digests = [view.ranking_digests[retriever] for retriever in view.ranked]
@@ -171,6 +189,7 @@ def _query_evidence(
         hits=tuple(hits),
         labelled=tuple(_labelled_documents(view, query_id, numbers)),
         pair=(0, 0) if is_alone else (0, _best_rival(view, i)),
+        properties=properties,
         amount=score_text(gap) if is_alone else difference_text(gap),
     )
 

@@ -1,18 +1,13 @@
 """Queries that fail alike."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.report.sections.quality_counts import quality_with_parts
 from harness.report.view import View
 
-WORD_PATTERN = re.compile(r"[^\W_]+")
-UNSPACED_SCRIPTS = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts without spaces between words: pairs of letters are used as words."""
 MAX_RIVALS = 6
 """Retrievers up to which a query lost to any other one counts as lost.
 
@@ -47,28 +42,35 @@ class _GroupMask(NamedTuple):
     is_part: bool = False
 
 
-def group_queries(view: View) -> list[QueryGroup]:
-    """The groups that have queries; a query may be in several, and all are in one."""
+def group_queries(view: View, slices: Sequence[QueryGroup] = ()) -> list[QueryGroup]:
+    """The groups that have queries; a query may be in several, and all are in one.
+
+    Args:
+        view: the results.
+        slices: the groups by properties of the queries, after those that are lost.
+    """
     groups: list[QueryGroup] = []
     order = order_by_loss(view)
     for title, mask, is_part in _group_masks(view):
         query_ids = tuple(view.ids[i] for i in order if mask[i])
         if query_ids:
             groups.append(QueryGroup(title, query_ids, is_part))
-    return groups
+    lost = 1 if groups[0].title == _lost_title(view) else 0
+    return [*groups[:lost], *slices, *groups[lost:]]
+
+
+def _lost_title(view: View) -> str:
+    return f"Lost by {view.evaluation.leader}"
 
 
 def _group_masks(view: View) -> Iterator[_GroupMask]:
-    leader = view.evaluation.leader
     lost = np.array([gap < 0 for gap in leader_gaps(view)])
     if len(view.ranked) > 1:
-        yield _GroupMask(f"Lost by {leader}", lost)
+        yield _GroupMask(_lost_title(view), lost)
     labelled = np.array([bool(view.grades[query_id]) for query_id in view.ids])
     near = _found_mask(view, view.cutoff)
     for group in (
         *_groups_by_hits(view, near),
-        _group_by_words(view, near),
-        *_truncated_groups(view, near),
         *_unjudged_groups(view),
     ):
         yield group._replace(mask=group.mask & labelled)
@@ -144,40 +146,6 @@ def _groups_by_hits(view: View, near: QueryMask) -> Iterator[_GroupMask]:
     yield _GroupMask(title, (finders == 1) & leader_found)
 
 
-def _group_by_words(view: View, near: QueryMask) -> _GroupMask:
-    """Queries without a word in common with a relevant document.
-
-    Only queries that a retriever missed.
-    """
-    is_missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
-    mask = np.zeros(view.n, dtype=np.bool_)
-    for i in range(view.n):
-        mask[i] = is_missed[i] and _has_no_word_in_common(view, i)
-    return _GroupMask("No word in common with a labelled document", mask)
-
-
-def _truncated_groups(view: View, near: QueryMask) -> Iterator[_GroupMask]:
-    """The queries whose relevant documents a retriever truncated and missed.
-
-    One group for each retriever that truncated documents.
-    """
-    relevant = [frozenset(_relevant_documents(view, i)) for i in range(view.n)]
-    for column, retriever in enumerate(view.ranked[:MAX_RIVALS]):
-        truncated = _truncated_documents(view, retriever)
-        if not truncated:
-            continue
-        is_truncated = np.array([documents <= truncated for documents in relevant])
-        yield _GroupMask(
-            f"Missed by {retriever}: it read only the start",
-            is_truncated & ~near[:, column],
-        )
-
-
-def _truncated_documents(view: View, retriever: str) -> frozenset[str]:
-    notes = quality_with_parts(view.manifest, retriever).notes
-    return frozenset(notes.get("truncated", ()))
-
-
 def _unjudged_groups(view: View) -> Iterator[_GroupMask]:
     """Queries whose first hit of the leader has no label.
 
@@ -204,36 +172,3 @@ def _has_irrelevant_labels(view: View) -> bool:
         for query_grades in view.grades.values()
         for grade in query_grades.values()
     )
-
-
-def text_words(text: str) -> set[str]:
-    """The words of a text in lower case; pairs of letters if it has no spaces.
-
-    >>> sorted(text_words("Two cats, 休暇は"))
-    ['cats', 'two', '休暇', '暇は']
-    """
-    words: set[str] = set()
-    for word in WORD_PATTERN.findall(text.casefold()):
-        if UNSPACED_SCRIPTS.search(word):
-            words |= {word[i : i + 2] for i in range(max(1, len(word) - 1))}
-        else:
-            words.add(word)
-    return words
-
-
-def _relevant_documents(view: View, index: int) -> Sequence[str]:
-    grades = view.grades[view.ids[index]]
-    return [doc for doc, grade in grades.items() if grade > 0]
-
-
-def _has_no_word_in_common(view: View, index: int) -> bool:
-    """Whether a query shares no word with the stored relevant documents."""
-    relevant = _relevant_documents(view, index)
-    query_words = text_words(view.query(index).query.text)
-    for doc in relevant:
-        document = view.results.documents.get(doc)
-        if document is None:
-            return False
-        if query_words & text_words(f"{document.title} {document.text}"):
-            return False
-    return bool(relevant)

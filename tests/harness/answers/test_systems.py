@@ -159,7 +159,7 @@ def scores(tmp_path):
     """The scores of a system that answers only the first of two queries."""
     systems = read(tmp_path, a=[GOOD])
     readings = ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems)
-    return score_answers([FEE, BARE], systems, readings, "13a", {})
+    return score_answers([FEE, BARE], systems, readings, "13a", vectors={})
 
 
 @pytest.mark.parametrize(("measure", "expected"), BY_HAND.items())
@@ -233,7 +233,7 @@ def test_an_unreadable_verdict_makes_only_measures_that_need_it_undefined(
 ) -> None:
     systems, readings = silent_readings
     vectors = {FEE.text: np.float32([1, 0]), "Is it monthly?": np.float32([1, 1])}
-    scores = score_answers([FEE], systems, readings, "13a", vectors).values
+    scores = score_answers([FEE], systems, readings, "13a", vectors=vectors).values
     # Precision needs only the reference and the response.
     assert scores["ragchecker.precision"]["a"][0] == pytest.approx(1 / 3)
     assert "ragchecker.hallucination" not in scores

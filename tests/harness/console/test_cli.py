@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import typer
 
-from harness.cli import app
+from harness.cli import app, main
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
@@ -76,10 +76,11 @@ def csv_cell(value: Any) -> str:
 
 def as_csv_rows(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Rows of JSON as a CSV file has them."""
-    csv_rows = []
-    for row in rows:
-        csv_rows.append({key: csv_cell(value) for key, value in row.items()})
-    return csv_rows
+    return [as_csv_row(row) for row in rows]
+
+
+def as_csv_row(row: dict[str, Any]) -> dict[str, str]:
+    return {key: csv_cell(value) for key, value in row.items()}
 
 
 # Words that are wrong
@@ -932,3 +933,15 @@ def test_the_help_has_the_whole_first_sentence_of_every_command(
 
 def test_the_version(call: Call) -> None:
     assert call("--version") == (0, f"harness {version('retriever-harness')}\n", "")
+
+
+def test_too_little_memory_is_one_message(monkeypatch, capsys):
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("harness.cli.app", fails)
+    with pytest.raises(SystemExit) as ended_with:
+        main(["demo"])
+    assert ended_with.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: not enough memory for this process; ")

@@ -217,6 +217,46 @@ def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
 LOCAL = {"kind": "sentence-transformers", "model": "a/b"}
 
 
+POTION = {"name": "potion", "encoder": {"kind": "hashing"}}
+MIXED = {"name": "mixed", "kind": "fusion", "of": ["words", "potion"]}
+
+
+@pytest.mark.parametrize(
+    ("of", "axes", "names"),
+    [
+        (
+            ["dense", "potion"],
+            {"chunk.size": [0, 300]},
+            ["dense", "dense[300]", "potion", "potion[300]"],
+        ),
+        # A fusion has no chunk: its parts that have one vary together.
+        (["mixed"], {"chunk.size": [0, 300]}, ["mixed", "mixed[300]"]),
+        # Only BM25 has k1, only the encoder of potion has dimensions.
+        (
+            ["words", "potion"],
+            {"k1": [0.5, 2], "encoder.dimensions": [8, 16]},
+            ["words[0.5]", "words[2]", "potion[8]", "potion[16]"],
+        ),
+        # A fusion has a floor of its own: its parts keep theirs.
+        (["mixed"], {"floor": [0.1, 0.2]}, ["mixed[0.1]", "mixed[0.2]"]),
+    ],
+)
+def test_an_axis_varies_every_retriever_that_has_the_key(of, axes, names):
+    sweep = {"default": "words", "of": of, **axes}
+    retrievers = [BM25, DENSE, POTION, MIXED]
+    experiment = parse_experiment({**BASE, "retrievers": retrievers, "sweep": sweep})
+    assert experiment.sweep is not None
+    assert list(experiment.sweep.configurations) == names
+
+
+def test_parts_of_a_fusion_take_one_value():
+    sweep = {"default": "words", "of": "mixed", "chunk.size": [0, 300]}
+    retrievers = [BM25, POTION, MIXED]
+    experiment = parse_experiment({**BASE, "retrievers": retrievers, "sweep": sweep})
+    mixed = next(one for one in experiment.retrievers if one.name == "mixed[300]")
+    assert mixed.model_dump()["of"] == ("words[300]", "potion[300]")
+
+
 def refused_sweeps(
     sweeps: Iterable[tuple[dict[str, Any], str]],
 ) -> Iterator[tuple[dict[str, Any], str]]:

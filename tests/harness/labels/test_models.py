@@ -49,7 +49,7 @@ def judge(provider, judged_pool, *, manner=ONE_ROUND, cache="c", **more):
     options = {"timeout": 60, "patience": 60, "concurrency": 1, **more}
     with Cache(Path(cache)) as cache_store:
         chat = Chat(ChatModel("judge-1", base_url=provider.url, **options), cache_store)
-        return judge_by_model(judged_pool, FILE, chat, Meter(), manner)
+        return judge_by_model(judged_pool, FILE, chat, Meter(), options=manner)
 
 
 def by_number(user):

@@ -44,10 +44,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 def letters(texts):
     """A model: the number of each letter."""
-    rows = []
-    for text in texts:
-        rows.append([text.count(letter) for letter in ALPHABET])
-    return np.array(rows, dtype=float)
+    return np.array([list(map(text.count, ALPHABET)) for text in texts], dtype=float)
 
 
 def evaluated(retrievers, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS, **more):
@@ -329,10 +326,12 @@ def test_a_mistake_is_refused_with_its_argument(changes, message):
     assert message in str(small.refusal(harness.evaluate, **{**arguments, **changes}))
 
 
+def numbers_of(documents):
+    return [int(NUMBERS[document]) for document in documents]
+
+
 def test_entries_of_lists_have_their_positions_as_ids():
-    qrels = []
-    for documents in QRELS.values():
-        qrels.append([int(NUMBERS[doc]) for doc in documents])
+    qrels = [numbers_of(documents) for documents in QRELS.values()]
     texts = list(DOCUMENTS.values())
     evaluation = evaluated({"bm25": "bm25"}, texts, list(QUERIES.values()), qrels)
     expected = [str(number) for number in range(len(QUERIES))]

@@ -19,7 +19,7 @@ from harness.records import Results
 from tests.support import small
 from tests.support.small import ends
 
-Change = Callable[[Path], None]
+Change = Callable[[Path], object]
 
 
 @pytest.fixture
@@ -357,6 +357,66 @@ def test_a_folder_in_the_place_of_rankings_is_one_sentence_before_a_run(
     path.mkdir()
     output = ends(capsys, 2, "reproduce", folder, "--trust")
     assert f"{path}: cannot be read whole: " in output.err
+
+
+PROPERTY_EDITS: dict[str, tuple[Change, str]] = {
+    "another column": (
+        cell(0, "value", "x"),
+        "line 1 is not query,property,value",
+    ),
+    "an unknown property": (
+        cell(1, "property", "mood"),
+        "line 2: unknown property 'mood'",
+    ),
+    "an unknown query": (cell(1, "query", "x"), "line 2: 'x' is not in labels.jsonl"),
+    "a text as length": (
+        cell(1, "value", "long"),
+        "line 2: value is 'long', not a number from 0",
+    ),
+    "a length below 0": (
+        cell(1, "value", "-1"),
+        "line 2: value is '-1', not a number from 0",
+    ),
+    "a number as yes or no": (
+        cell(2, "value", "1"),
+        "line 3: value is '1', not yes or no",
+    ),
+    "a property twice": (repeat_first_row, "repeats q-fruit, query length"),
+    "a short line": (first_line("query,property"), "line 1 is not query,"),
+    "an empty file": (lambda path: path.write_text(""), "line 1 is not query,"),
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"), PROPERTY_EDITS.values(), ids=PROPERTY_EDITS
+)
+def test_edited_properties_are_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], edit: Change, message: str
+) -> None:
+    path = folder / "properties.csv"
+    edit(path)
+    small.signed_anew(folder)
+    output = ends(capsys, 2, "explain", folder, "bm25", "hashing")
+    assert f"{path}: cannot be read whole: " in output.err
+    assert message in output.err
+    assert output.err.count("\n") == 1
+
+
+def test_changed_properties_are_refused_by_every_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "properties.csv"
+    path.write_text(path.read_text(encoding="utf-8") + "q,digits,no\n")
+    output = ends(capsys, 2, "report", folder)
+    assert f"{path}: cannot be read whole: it was changed or cut" in output.err
+
+
+def test_missing_properties_are_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "properties.csv").unlink()
+    output = ends(capsys, 2, "report", folder)
+    assert f"{folder / 'properties.csv'}: is missing" in output.err
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from harness.evaluation.evaluation_file import (
 from harness.experiment import Experiment
 from harness.report.index import list_results
 from harness.scoring.stored_scores import stored_scores
+from retrievers.errors import InputError
 from tests.support import small
 from tests.support.small import ends, refusal
 
@@ -125,13 +126,13 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
             "report",
             MANIFEST,
             saying(schema=99),
-            "is of version 99, and this program reads version 1",
+            "was made by a later version (`harness run",
         ),
         (
             "report",
             MANIFEST,
             manifest(lambda content: []),
-            "is of version None, and this program reads version 1",
+            "was made by another version (`harness run` again: the cache",
         ),
         (
             "report",
@@ -247,14 +248,23 @@ TIES = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
         saying(ties=TIES, noise={}, waiting=[]),
         resolved(cache={"probe": 3}),
         manifest(without_report),
-        *(resolved(statistics={"zeros": row}) for row in ("wilcox", "pratt")),
-        resolved(statistics={"interval": "bca"}),
     ],
 )
-def test_a_folder_of_before_is_read_as_one_of_today(folder, change):
+def test_keys_that_are_unknown_or_have_a_default_change_nothing(folder, change):
     before = records.read_manifest(folder)
     change(folder / MANIFEST)
     assert records.read_manifest(folder) == before
+
+
+@pytest.mark.parametrize("schema", [1, 0, -3])
+def test_a_folder_of_an_earlier_version_names_the_command_that_makes_it_anew(
+    folder, schema
+):
+    saying(schema=schema, experiment_file="my tests/a.toml")(folder / MANIFEST)
+    with pytest.raises(InputError) as error:
+        records.read_manifest(folder)
+    remedy = "(`harness run 'my tests/a.toml'` again: the cache makes it free)"
+    assert str(error.value) == f"{folder}: was made by an earlier version {remedy}"
 
 
 def test_a_retriever_is_followed_to_all_its_parts(folder):

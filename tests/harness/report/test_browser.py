@@ -308,7 +308,8 @@ HOOK = """
     const write = arguments[0]
       ? async () => { throw new DOMException("no", "NotAllowedError"); }
       : async (items) => { window.copied = await items[0].getType("image/png"); };
-    Object.defineProperty(navigator, "clipboard", { value: { write }, configurable: true });
+    const value = { write };
+    Object.defineProperty(navigator, "clipboard", { value, configurable: true });
 """
 
 
@@ -317,7 +318,8 @@ def said_after_copy(driver):
     click(driver, "#copy")
     return driver.execute_async_script("""
         const done = arguments[0], said = document.querySelector("#said");
-        const wait = () => (said.textContent ? done(said.textContent) : setTimeout(wait, 20));
+        const wait = () =>
+          (said.textContent ? done(said.textContent) : setTimeout(wait, 20));
         wait();
     """)
 

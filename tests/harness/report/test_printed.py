@@ -225,7 +225,8 @@ HEADLINE = "return document.querySelector('h1').textContent"
 BOARD_TOP = "return document.querySelector('#board').getBoundingClientRect().top"
 VISIBLE_WORDS = """
     const words = (node) => {
-      if (node.nodeType === Node.TEXT_NODE) return node.textContent.split(/\\s+/).filter(Boolean).length;
+      if (node.nodeType === Node.TEXT_NODE)
+        return node.textContent.split(/\\s+/).filter(Boolean).length;
       if (node.nodeType !== Node.ELEMENT_NODE || !node.checkVisibility()) return 0;
       if (["SCRIPT", "STYLE", "OPTION"].includes(node.tagName)) return 0;
       if (node.classList.contains("hidden")) return 0;

@@ -528,23 +528,6 @@ def test_every_query_is_in_the_last_group_the_worst_first(failing_view):
     assert in_order == sorted(in_order)
 
 
-def test_misses_of_truncated_documents_are_grouped(failing_view):
-    near = queries_found_within(failing_view, 3)
-    manifest = failing_view.manifest
-    truncated = records.RetrieverQuality(notes={"truncated": tuple(small.TEXTS)})
-    ledger = replace(
-        manifest.ledger,
-        retrievers={**manifest.ledger.retrievers, "hashing": truncated},
-    )
-    results = replace(failing_view.results, manifest=replace(manifest, ledger=ledger))
-    view = build_view(results)
-    members = members_by_title(view)
-    title = "Missed by {}: it read only the start"
-    missed = members[title.format("hashing")]
-    assert len(missed) == view.n - len(near["hashing"]) > 0
-    assert title.format("bm25") not in members
-
-
 RERANKED = """[[retrievers]]
 name = "reranked"
 of = "bm25"

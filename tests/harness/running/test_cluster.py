@@ -211,7 +211,7 @@ ray = [
 class TestRay:
     pytestmark = ray
 
-    def test_two_nodes_of_which_one_is_killed_leave_every_vector_and_a_provider_that_fails_is_one_message(
+    def test_a_killed_node_leaves_every_vector_and_a_failed_provider_is_one_message(
         self, tmp_path, monkeypatch
     ):
         path = small.experiment(tmp_path, retrievers=RETRIEVER)
@@ -230,7 +230,10 @@ class TestRay:
         assert small.ended("embed", path, "--to", url) == 0
         assert sorted(url.rglob("*.parquet")) == files
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        block = '[[retrievers]]\nname = "it"\nencoder = {{ kind = "openai", model = "m", base_url = "{}" }}\n'
+        block = (
+            '[[retrievers]]\nname = "it"\nencoder = '
+            '{{ kind = "openai", model = "m", base_url = "{}" }}\n'
+        )
         done = on_cluster(
             small.experiment(
                 tmp_path, retrievers=block.format("http://127.0.0.1:9/v1")

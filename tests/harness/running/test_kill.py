@@ -66,10 +66,14 @@ def corpus(folder: Path, documents: int = DOCUMENTS, queries: int = QUERIES) -> 
 
 
 def experiment(folder: Path, url: str) -> Path:
-    options = f'model = "m", base_url = "{url}", batch_size = {BATCH}, concurrency = {CONCURRENCY}'
+    options = (
+        f'model = "m", base_url = "{url}", batch_size = {BATCH}, concurrency = '
+        f"{CONCURRENCY}"
+    )
     path = folder / "killed.toml"
     path.write_text(
-        f'name = "killed"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
+        f'name = "killed"\ndataset = "{(folder / "data").as_posix()}"\nprimary = '
+        '"nDCG@10"\n'
         'measures = ["nDCG@10", "RR@10"]\nreport = false\n'
         '[[retrievers]]\nname = "control"\nencoder = { kind = "hashing" }\n'
         f'[[retrievers]]\nname = "api"\nencoder = {{ kind = "openai", {options} }}\n'
@@ -145,7 +149,7 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
 
 
 def asked(provider: OpenAIProvider) -> list[tuple[str, ...]]:
-    """The texts of each request since the last look, when none is under way any more."""
+    """The texts of each request since the last look, once none is under way."""
     while provider.at_once:
         time.sleep(0.01)
     requested_texts = [tuple(request["body"]["input"]) for request in provider.requests]

@@ -15,7 +15,10 @@ from retrievers.errors import BackendError, InputError
 from tests.support import small
 
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
-FAILS = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
+FAILS = (
+    '[[retrievers]]\nname = "far"\nencoder = '
+    '{ kind = "sentence-transformers", model = "nobody/nothing" }\n'
+)
 
 
 def run(
@@ -46,7 +49,10 @@ def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_staging_
     assert records.read_results(other).manifest.name == "small.unfinished"
 
 
-HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 16 }\n'
+HASHING = (
+    '[[retrievers]]\nname = "hashing"\nencoder = '
+    '{ kind = "hashing", dimensions = 16 }\n'
+)
 
 
 def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(

@@ -24,7 +24,10 @@ from tests.support.search_fakes import service
 from tests.support.servers import OpenAIProvider, serving
 from tests.support.small import BM25, ended, planned, told
 
-LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
+LISTED = (
+    '[[retrievers]]\nname = "{}"\nencoder = '
+    '{{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
+)
 TIMED = "[latency]\nsample = 4"
 
 
@@ -81,7 +84,10 @@ def costs(results: Path) -> dict[tuple[str, str], tuple[int, int, int, int]]:
 def local(tmp_path: Path) -> str:
     model = tiny.bi_encoder(tmp_path / "tiny", prompts={"query": "query: "}).as_posix()
     options = 'device = "cpu", batch_size = 2'
-    return f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'
+    return (
+        '[[retrievers]]\nname = "tiny"\nencoder = '
+        f'{{ kind = "sentence-transformers", model = "{model}", {options} }}\n'
+    )
 
 
 @pytest.mark.usefixtures("no_network")
@@ -123,7 +129,10 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
         "own", ", price = 3, dimensions = 256, rpm = 2, tpm = 60"
     )
     blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
-    blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
+    blocks += (
+        '[[retrievers]]\nname = "new"\nencoder = '
+        '{ kind = "openai", model = "text-embedding-9" }\n'
+    )
     plan = planned(
         small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path
     )
@@ -158,8 +167,14 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_network")
 def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     model = tiny.cross_encoder(tmp_path / "cross").as_posix()
-    reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
-    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
+    reranked = (
+        'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, '
+        'batch_size = 4, device = "cpu" }}\n'
+    )
+    blocks = (
+        '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = '
+        '"better"\nof = "bm25"\n'
+    )
     blocks += reranked.format(model, 3)
     blocks += (
         '[[retrievers]]\nname = "both"\nencoder = { kind = "hashing" }\n'
@@ -184,7 +199,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(
+def test_equal_first_stages_count_once_chunks_as_cut_those_of_a_function_uncut(
     tmp_path, monkeypatch
 ):
     module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
@@ -249,8 +264,14 @@ def test_a_run_from_the_cache_alone_needs_no_key(
     assert results.rankings("paid") == first.rankings("paid")
 
 
-OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
-HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
+OPENAI = (
+    "encoder = "
+    '{{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
+)
+HTTP = (
+    'of = "bm25"\nrerank = '
+    '{{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
+)
 BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
 BLOCKS = {
     "openai": ('encoder = { kind = "openai", model = "text-embedding-3-large" }', 0.13),
@@ -272,7 +293,8 @@ BLOCKS = {
         0.0,
     ),
     "tokens": (
-        'kind = "multivector"\nencoder = { kind = "multivector-encoder", model = "nobody/none" }',
+        'kind = "multivector"\nencoder = '
+        '{ kind = "multivector-encoder", model = "nobody/none" }',
         0.0,
     ),
     "cohere reranking": (HTTP.format("cohere", "rerank-v3.5"), None),
@@ -332,7 +354,10 @@ def test_every_service_is_asked_for_one_text(tmp_path, monkeypatch, capsys):
         judging = stack.enter_context(serving(ChatProvider()))
         store = stack.enter_context(fake_qdrant())
         url, endpoint = stack.enter_context(service("ours"))
-        encoder = f'encoder = {{ kind = "openai", model = "m", base_url = "{embedding.url}" }}'
+        encoder = (
+            "encoder = "
+            f'{{ kind = "openai", model = "m", base_url = "{embedding.url}" }}'
+        )
         blocks = f"""{BM25}[[retrievers]]
 name = "paid"
 {encoder}
@@ -343,7 +368,10 @@ store = "{store.url}"
 [[retrievers]]
 name = "reranked"
 of = "bm25"
-rerank = {{ kind = "http", dialect = "tei", base_url = "{reranking.url}", api_key = "${{DIALECT_KEY}}" }}
+rerank.kind = "http"
+rerank.dialect = "tei"
+rerank.base_url = "{reranking.url}"
+rerank.api_key = "${{DIALECT_KEY}}"
 [[retrievers]]
 name = "endpoint"
 kind = "http"

@@ -139,7 +139,10 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
 ):
     shutil.copytree(finished.folder, tmp_path / "out" / "small")
     before = digests(finished.folder)
-    far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
+    far = (
+        '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = '
+        '"http://127.0.0.1:9"\n'
+    )
     with pytest.raises(BackendError, match="far: "):
         run(small.experiment(tmp_path, retrievers=far), RunOptions(tmp_path / "out"))
     assert not staging_path(
@@ -151,7 +154,10 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
     with pytest.raises(InputError, match="groups"):  # before anything is embedded
         run(path, RunOptions(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
-    absent = '[[retrievers]]\nname = "m"\nencoder = { kind = "sentence-transformers", model = "./no/such/folder" }\n'
+    absent = (
+        '[[retrievers]]\nname = "m"\nencoder = '
+        '{ kind = "sentence-transformers", model = "./no/such/folder" }\n'
+    )
     with pytest.raises(InputError, match="retriever 'm'"):
         run(small.experiment(tmp_path, retrievers=absent), RunOptions(tmp_path / "out"))
     (tmp_path / "data" / "queries.json").write_text("[", encoding="utf-8")
@@ -162,7 +168,10 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
 
 def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path) -> None:
     model = tiny.cross_encoder(tmp_path / "model").as_posix()
-    reranked = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
+    reranked = (
+        '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = '
+        '"better"\nof = "bm25"\n'
+    )
     reranked += f'rerank = {{ kind = "cross-encoder", model = "{model}", depth = 3 }}\n'
     path = small.experiment(tmp_path, retrievers=reranked, more="[latency]\nsample = 2")
     results = run(path, RunOptions(tmp_path / "out"))

@@ -9,8 +9,8 @@ if (sets) {
 }
 const state = { query: 0, a: 0, b: 0, group: 0, all: false };
 const queryOf = (number) => {
-  const [id, text, scores, hits, labelled, pair, amount] = evidence.queries[number];
-  return { id, text, scores, hits, labelled, pair, amount };
+  const [id, text, scores, hits, labelled, pair, properties, amount] = evidence.queries[number];
+  return { id, text, scores, hits, labelled, pair, properties, amount };
 };
 // One side of the card: the first hits, then labelled documents further down.
 const sideOf = (query, retriever) => {
@@ -65,6 +65,7 @@ const drawCard = () => {
   asked.textContent = `“${query.text}”`;
   asked.classList.toggle("long", query.text.length > LONG_QUERY);
   $("finding").replaceChildren(make("bdi", "", finding));
+  $("properties").replaceChildren(make("bdi", "", query.properties));
   for (const key of ["a", "b"]) {
     const head = pair.querySelector(`.side.${key}`);
     if (!head) continue;

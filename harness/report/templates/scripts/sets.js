@@ -7,6 +7,7 @@ const useSet = (number) => {
   const groups = evidence.groups.map(([title, count, numbers, isPart], i) => {
     const press = listButton(title, count.toLocaleString("en"), () => openGroup(i));
     press.dataset.group = i;
+    press.title = title;
     press.disabled = !numbers.length;
     return make("li", isPart ? "part" : "", press);
   });

@@ -1,0 +1,247 @@
+"""Why one retriever loses to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.evaluation.property_slices import (
+    Condition,
+    PropertySlice,
+    QueryMask,
+    SliceName,
+    property_slices,
+)
+from harness.evaluation.shown_slices import ShownSlice, shown_slices
+from harness.evaluation.what_follows import Remedy, remedy_of
+from harness.records import NO_SCORES, Manifest, Results
+from harness.scoring.scores import Scores
+from harness.scoring.stored_scores import stored_scores
+from harness.stats.differences import paired_differences
+from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem, did_you_mean
+
+
+class Silence(Enum):
+    """Why no slice is named."""
+
+    NOTHING_FOUND = "nothing found"
+    NO_SLICES = "no slices"
+    """No property divides the queries into parts of ten or more."""
+    MODEL_ALONE = "model alone"
+    """No person judged these queries."""
+    ALPHA_SPENT = "alpha spent"
+    """The planned looks have spent the level."""
+
+
+class SliceFinding(NamedTuple):
+    """A slice on which one retriever scores lower, unlike on the other queries."""
+
+    name: SliceName
+    loser: str
+    """The retriever with the lower mean on the slice."""
+    winner: str
+    queries: int
+    """In the slice."""
+    other_queries: int
+    difference: float
+    """Mean of the loser minus mean of the winner, on the slice."""
+    other_difference: float
+    """The same on the other queries."""
+    ci_low: float | None
+    """Both ends of the interval of the gap, which holds for all slices at once; None if
+    it cannot be estimated."""
+    ci_high: float | None
+    p_adjusted: float
+    """Corrected over all slices of all properties and fields."""
+    explained: float
+    """The share of the scatter of the differences that the slice explains."""
+    confirmed: bool | None
+    """Whether one half of the queries proposes the slice, and the other half alone
+    shows it; None with fewer than 120 observations."""
+    remedy: Remedy | None
+    """What to try, where it is known."""
+    mask: QueryMask
+    """(n,): the queries of the slice."""
+
+    @property
+    def gap(self) -> float:
+        """The difference on the slice minus that on the other queries."""
+        return self.difference - self.other_difference
+
+
+class Explanation(NamedTuple):
+    """Where one retriever loses to another."""
+
+    a: str
+    b: str
+    measure: str
+    n: int
+    """Queries."""
+    level: float
+    """Of the intervals, over all slices."""
+    tested: int
+    """Slices that were tested."""
+    findings: tuple[SliceFinding, ...]
+    """Strongest first; at most five."""
+    silence: Silence | None
+    """Why there is none."""
+
+
+def explain_results(results: Results, a: str, b: str) -> Explanation:
+    """Explain the difference of two retrievers of a results folder.
+
+    Raises:
+        InputError: a retriever did not finish, or the folder has no scores or no
+            properties.
+    """
+    for retriever in (a, b):
+        if retriever not in results.retrievers:
+            problem = f"no retriever is called {retriever!r}"
+            remedy = did_you_mean(retriever, results.retrievers)
+            raise InputError(Problem(str(results.folder), problem, remedy))
+    if a == b:
+        problem = f"A and B are the same retriever, {a!r}"
+        raise InputError(Problem(str(results.folder), problem, "name two"))
+    if not results.scored:
+        raise InputError(Problem(str(results.folder), *NO_SCORES))
+    if not results.query_properties:
+        problem = "has no properties.csv: an earlier version wrote it"
+        remedy = "run the experiment again; the cache makes it free"
+        raise InputError(Problem(str(results.folder), problem, remedy))
+    scores = stored_scores(results)
+    settings = read_or_evaluate(results).settings
+    return explain_scores(results, scores, settings, a, b=b)
+
+
+def explain_scores(
+    results: Results, scores: Scores, settings: Settings, a: str, *, b: str
+) -> Explanation:
+    """Explain the difference of two retrievers on the primary measure.
+
+    Args:
+        results: their queries with the properties.
+        scores: of the run; queries without a score of either are left out.
+        settings: the level, the declared cluster, the seed.
+        a: a retriever.
+        b: another one.
+    """
+    scores = scores.select_measures(scores.primary)
+    scores = scores.select_queries(scores.defined(scores.primary, a, b))
+    resolved = results.manifest.resolved
+    parts = (*resolved.retriever_with_parts(a), *resolved.retriever_with_parts(b))
+    slices = property_slices(
+        [results.queries[query_id].query for query_id in scores.ids],
+        results.query_properties,
+        parts,
+        settings.cluster,
+    )
+    silence = _silence(settings, slices)
+    findings: tuple[SliceFinding, ...] = ()
+    if silence is None:
+        findings = tuple(_find_slices(results, scores, settings, slices, pair=(a, b)))
+        if not findings:
+            silence = Silence.NOTHING_FOUND
+    return Explanation(
+        a=a,
+        b=b,
+        measure=scores.primary,
+        n=scores.n,
+        level=settings.level,
+        tested=len(slices),
+        findings=findings,
+        silence=silence,
+    )
+
+
+def _silence(settings: Settings, slices: Sequence[PropertySlice]) -> Silence | None:
+    """Return why nothing may be claimed, before any test."""
+    if not settings.judged_by_people:
+        return Silence.MODEL_ALONE
+    if settings.alpha_spent:
+        return Silence.ALPHA_SPENT
+    return None if slices else Silence.NO_SLICES
+
+
+def _find_slices(
+    results: Results,
+    scores: Scores,
+    settings: Settings,
+    slices: Sequence[PropertySlice],
+    *,
+    pair: tuple[str, str],
+) -> list[SliceFinding]:
+    """Return the slices that differ from the other queries, strongest first."""
+    a, b = pair
+    columns = scores.values[scores.primary]
+    differences = paired_differences(columns[a], columns[b]).values
+    return [
+        _describe_slice(shown_slice, pair, results.manifest)
+        for shown_slice in shown_slices(
+            differences, slices, scores.units, scores.ids, settings=settings
+        )
+    ]
+
+
+def _describe_slice(
+    shown_slice: ShownSlice, pair: tuple[str, str], manifest: Manifest
+) -> SliceFinding:
+    """Return the finding, about the side on which the retrievers differ more."""
+    property_slice = shown_slice.property_slice
+    contrast = shown_slice.contrast
+    name = property_slice.name
+    mask = property_slice.mask
+    inside = contrast.inside
+    outside = contrast.outside
+    interval = (contrast.low, contrast.high)
+    if property_slice.covers_all and describes_others(name, inside, outside):
+        name = name.opposite
+        mask = ~mask
+        inside, outside = outside, inside
+        interval = _negated(interval)
+    loser, winner = pair
+    if inside > 0:
+        loser, winner = winner, loser
+        inside, outside = -inside, -outside
+        interval = _negated(interval)
+    queries = int(mask.sum())
+    return SliceFinding(
+        name=name,
+        loser=loser,
+        winner=winner,
+        queries=queries,
+        other_queries=len(mask) - queries,
+        difference=inside,
+        other_difference=0.0 + outside,
+        ci_low=interval[0],
+        ci_high=interval[1],
+        p_adjusted=contrast.p_adjusted,
+        explained=contrast.explained,
+        confirmed=shown_slice.confirmed,
+        remedy=remedy_of(name, loser, manifest),
+        mask=mask,
+    )
+
+
+def describes_others(name: SliceName, inside: float, outside: float) -> bool:
+    """Whether a finding is about the queries outside of a slice.
+
+    They are where the retrievers differ more. But a value that favours the other
+    retriever is named: "is a typo" says more than "is no typo".
+    """
+    has_value = name.condition is Condition.IS
+    if has_value and inside * outside < 0:
+        return False
+    return abs(outside) > abs(inside)
+
+
+def _negated(
+    interval: tuple[float | None, float | None],
+) -> tuple[float | None, float | None]:
+    """Return the interval of the opposite number."""
+    low, high = interval
+    if low is None or high is None:
+        return interval
+    return -high, -low

@@ -1,0 +1,82 @@
+"""What to try where a retriever loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from harness.evaluation.property_slices import Condition, SliceName
+from harness.records import (
+    DIGITS,
+    DOCUMENT_LENGTH,
+    QUERY_LENGTH,
+    RAREST_WORD,
+    SHARED_WORDS,
+    TRUNCATED_BY,
+    Manifest,
+)
+
+WORD_KINDS = frozenset({"bm25"})
+"""Kinds that know a document by its words alone."""
+VECTOR_KINDS = frozenset({"dense"})
+"""Kinds that know it by a vector alone."""
+
+
+class Remedy(Enum):
+    """What may help, as the documentation explains."""
+
+    CHUNK = "chunk"
+    """Cut documents that the model does not read to their end."""
+    DENSE = "dense"
+    """Add vectors where queries use other words than their documents."""
+    LEXICAL = "lexical"
+    """Add BM25 where queries have numbers or rare words."""
+    LONG_QUERIES = "long queries"
+
+
+def remedy_of(name: SliceName, loser: str, manifest: Manifest) -> Remedy | None:
+    """Return what may help the loser on a slice; None if it is unknown."""
+    parts = manifest.resolved.retriever_with_parts(loser)
+    kinds = _leaf_kinds(parts, manifest)
+    if _is_truncated(name, parts, manifest):
+        return Remedy.CHUNK
+    if _is_half(name, SHARED_WORDS, Condition.AT_MOST) and kinds <= WORD_KINDS:
+        return Remedy.DENSE
+    if _has_rare_words(name) and kinds <= VECTOR_KINDS:
+        return Remedy.LEXICAL
+    if _is_half(name, QUERY_LENGTH, Condition.ABOVE):
+        return Remedy.LONG_QUERIES
+    return None
+
+
+def _leaf_kinds(parts: Sequence[str], manifest: Manifest) -> frozenset[str]:
+    """Return the kinds of a retriever's parts that use no other one."""
+    resolved = manifest.resolved
+    return frozenset(
+        resolved.retriever_tables[part]["kind"]
+        for part in parts
+        if not resolved.uses(part)
+    )
+
+
+def _is_half(name: SliceName, property_name: str, condition: Condition) -> bool:
+    """Whether a slice is the lower, or upper, half by a property."""
+    return name.property_name == property_name and name.condition is condition
+
+
+def _has_rare_words(name: SliceName) -> bool:
+    """Whether the queries of a slice have rare words, or numbers."""
+    if name.property_name == DIGITS:
+        return name.value is True
+    return _is_half(name, RAREST_WORD, Condition.AT_MOST)
+
+
+def _is_truncated(name: SliceName, parts: Sequence[str], manifest: Manifest) -> bool:
+    """Whether a part of the loser does not read the documents of a slice to the end."""
+    if name.property_name.startswith(TRUNCATED_BY):
+        retriever = name.property_name.removeprefix(TRUNCATED_BY)
+        return name.value is True and retriever in parts
+    if not _is_half(name, DOCUMENT_LENGTH, Condition.ABOVE):
+        return False
+    quality = manifest.ledger.retrievers
+    return any(quality[part].notes.get("truncated") for part in parts)

@@ -1,0 +1,96 @@
+"""Slices on which the leader's rival fails, or the leader itself."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from harness.evaluation.explain import (
+    Explanation,
+    Silence,
+    SliceFinding,
+    explain_scores,
+)
+from harness.records import PropertyValue, Results
+from harness.report.sections.query_groups import QueryGroup, order_by_loss
+from harness.report.view import View, runner_up
+from harness.scoring.scores import Scores
+from harness.stats.settings import Settings
+from harness.wording.explanation import (
+    explanation_sentences,
+    property_text,
+    remedy_line,
+    slice_phrase,
+)
+
+
+class FailingSlices(NamedTuple):
+    """Where the leader and the first of its rivals differ."""
+
+    sentences: tuple[str, ...]
+    """Strongest first, or why there is none; empty with one retriever, or if there are
+    too few queries to divide."""
+    remedies: tuple[str, ...]
+    """What may help, one line each."""
+    groups: tuple[QueryGroup, ...]
+    """The queries of each slice."""
+
+
+NO_SLICES = FailingSlices((), (), ())
+
+
+def failing_slices(view: View) -> FailingSlices:
+    """Return the slices that explain the difference of the first two retrievers.
+
+    They are those of `harness explain` for the leader, and the baseline or the
+    runner-up.
+    """
+    rival = runner_up(view)
+    leader = view.evaluation.leader
+    if rival == leader:
+        return NO_SLICES
+    explanation = _explain(view.results, view.scores, view.settings, rival, b=leader)
+    if explanation.silence is Silence.NO_SLICES:
+        return NO_SLICES
+    remedies = dict.fromkeys(
+        finding.remedy for finding in explanation.findings if finding.remedy
+    )
+    order = order_by_loss(view)
+    groups = [_query_group(view, order, finding) for finding in explanation.findings]
+    return FailingSlices(
+        tuple(map(view.with_short_names, explanation_sentences(explanation))),
+        tuple(map(remedy_line, remedies)),
+        tuple(group for group in groups if group.count),
+    )
+
+
+@lru_cache(maxsize=1)
+def _explain(
+    results: Results, scores: Scores, settings: Settings, a: str, *, b: str
+) -> Explanation:
+    """Explain a difference; a page and its second page ask for the same one."""
+    return explain_scores(results, scores, settings, a, b=b)
+
+
+def _query_group(view: View, order: Sequence[int], finding: SliceFinding) -> QueryGroup:
+    """Return the queries of a slice as a group to choose."""
+    query_ids = [
+        view.ids[i] for i in order if finding.mask[i] and view.grades[view.ids[i]]
+    ]
+    title = f"{finding.loser} loses where {slice_phrase(finding.name)}"
+    return QueryGroup(title, tuple(query_ids))
+
+
+def property_texts(view: View) -> Mapping[str, list[str]]:
+    """Return query -> its properties as its card shows them.
+
+    What is the same for all queries, and a "no", is left out.
+    """
+    rows = view.results.query_properties
+    values_by_name: dict[str, set[PropertyValue]] = {}
+    for row in rows:
+        values_by_name.setdefault(row.name, set()).add(row.value)
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        if row.value is not False and len(values_by_name[row.name]) > 1:
+            texts.setdefault(row.query_id, []).append(property_text(row))
+    return texts

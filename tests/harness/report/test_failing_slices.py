@@ -1,0 +1,79 @@
+"""The page shows where the leader's rival fails, from the slices of `explain`."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.evaluation.explain import explain_results
+from harness.records import Results
+from harness.report.sections.failing_slices import failing_slices, property_texts
+from harness.report.sections.fails import fails_section
+from harness.report.view import View, build_view
+from harness.wording.explanation import explanation_sentences
+from tests.support import small
+from tests.support.planted import QUOTED, planted_results
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Results with a slice on which `bad` loses, and their report."""
+    return planted_results(tmp_path_factory.mktemp("planted"), report=True)
+
+
+@pytest.fixture(scope="module")
+def view(planted: Results) -> View:
+    """The same in reading order."""
+    return build_view(planted)
+
+
+def test_the_page_and_the_command_say_the_same(planted: Results, view: View) -> None:
+    sentences = explanation_sentences(explain_results(planted, "bad", "good"))
+    shown = [
+        text.replace("\N{NO-BREAK SPACE}", " ") for text in failing_slices(view)[0]
+    ]
+    assert shown == sentences
+
+
+def test_the_section_has_the_strongest_sentence(planted: Results) -> None:
+    page = (planted.folder / "report.html").read_text(encoding="utf-8")
+    section = page.partition('id="fails"')[2].partition("</section>")[0]
+    assert "where the query has quotation marks: 26 queries" in section
+
+
+def test_the_slice_is_a_group_of_queries_that_fail_alike(
+    planted: Results, view: View
+) -> None:
+    evidence = fails_section(view).context["browser"].evidence
+    group = evidence.groups[1]
+    texts = [evidence.queries[number].text for number in group.queries]
+    assert group.title == "bad loses where the query has quotation marks"
+    assert [text.startswith('"') for text in texts] == [True] * QUOTED
+
+
+def test_markdown_has_the_sentences(planted: Results) -> None:
+    text = (planted.folder / "report.md").read_text(encoding="utf-8")
+    assert "- bad loses to good where the query has quotation marks" in text
+
+
+def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None:
+    texts = property_texts(view)
+    expected = [
+        "query length: 6",
+        "quotation marks: yes",
+        "rarest word: 1",
+        "shared words: 100 %",
+        "document length: 32",
+    ]
+    assert texts["q0"] == expected
+    queries = fails_section(view).context["browser"].evidence.queries
+    properties = {query.id: query.properties for query in queries}
+    assert properties["q0"] == ", ".join(expected)
+
+
+def test_one_retriever_has_no_rival(tmp_path: Path) -> None:
+    view = build_view(small.ran(tmp_path, retrievers=small.BM25))
+    assert failing_slices(view).sentences == ()
+
+
+def test_few_queries_say_nothing_of_slices(finished: Results) -> None:
+    assert failing_slices(build_view(finished)).sentences == ()
