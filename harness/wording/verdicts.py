@@ -329,9 +329,11 @@ def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str
         measure: the primary one.
         mean: the best mean of a single retriever.
     """
-    router = f"{measure} {ceilings.best_per_query:.4f} with the best retriever"
-    union = f"R@{ceilings.cutoff} {ceilings.union_recall:.4f} of all hits together"
+    best = f"{measure} {ceilings.best_per_query:.3f}, chance included"
+    union = percent_text(ceilings.union_recall, digits=2)
+    alone = percent_text(ceilings.best_recall, digits=2)
     return [
-        f"Ceiling, chance included: {router} of each query (one for all: {mean:.4f}).",
-        f"Ceiling: {union} (best alone: {ceilings.best_recall:.4f}).",
+        f"With the best retriever for each query: {best} (one for all: {mean:.3f}).",
+        f"All first {ceilings.cutoff} hits together have {union} % of the labelled "
+        f"documents, the best retriever alone {alone} %.",
     ]
