@@ -335,5 +335,5 @@ def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str
     return [
         f"With the best retriever for each query: {best} (one for all: {mean:.3f}).",
         f"All first {ceilings.cutoff} hits together have {union} % of the labelled "
-        f"documents, the best retriever alone {alone} %.",
+        f"documents, the best alone {alone} %.",
     ]

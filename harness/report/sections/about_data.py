@@ -15,7 +15,7 @@ from harness.report.templates import Section
 from harness.report.view import View
 from harness.scoring.other_grades import other_grades
 from harness.stats.power import MIN_POWER_DIFFERENCES
-from harness.wording.conclusion import verdict_lines
+from harness.wording.conclusion import lead_sentence, verdict_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
 from retrievers.options.tables import validated
 
@@ -27,7 +27,13 @@ def data_section(view: View) -> Section:
     """What the labels cover, and every warning; all counts are in one fold."""
     grade_rules = compare_grade_rules(view)
     screen = first_screen(view)
-    details = verdict_lines(view.evaluation).details
+    # The leaderboard has the lead over the next.
+    lead = lead_sentence(view.evaluation)
+    details = [
+        sentence
+        for sentence in verdict_lines(view.evaluation).details
+        if sentence != lead
+    ]
     context = {
         "notes": [
             *screen.warnings[len(screen.shown_warnings) :],
@@ -202,9 +208,8 @@ def _judged_warnings(view: View) -> list[str]:
     if not view.scores.has_irrelevant_labels:
         # Then Judged equals precision, and does not show pooling.
         return [
-            "Labels name relevant documents only; every other document counts as "
-            "irrelevant. That favours retrievers whose results were read during "
-            "labelling."
+            "Labels name relevant documents only; any other counts as irrelevant, "
+            "which favours retrievers whose results were labelled."
         ]
     return [
         warning_sentence(warning)

@@ -71,7 +71,7 @@ def _speed_words(ratio: float) -> str:
     """
     if ratio < MIN_TIMES_FASTER:
         return f"{100 * (ratio - 1):.0f} % faster"
-    return f"{ratio:.0f} times faster" if ratio >= 10 else f"{ratio:.1f} times faster"
+    return f"{ratio:,.0f} times faster" if ratio >= 10 else f"{ratio:.1f} times faster"
 
 
 def _price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
