@@ -135,6 +135,8 @@ def _next_look(
     """Return the planned look that comes next; None if nothing is undecided."""
     if declared.looks is None or not evaluation.measured:
         return None
+    if declared.no_more_queries:
+        return None
     later_looks = [size for size in declared.looks.queries if size > evaluation.n]
     if not later_looks or not evaluation.queries_needed:
         return None

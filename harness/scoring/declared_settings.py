@@ -12,11 +12,20 @@ from harness.records.results import is_results_folder
 from harness.stats.settings import Settings
 
 
+UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
+"""Kinds of queries that labels may still be given to."""
+
+
 def settings_of_run(manifest: Manifest) -> Settings:
     """Return the statistics of a run."""
-    return Settings.from_table(
+    settings = Settings.from_table(
         manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
     )
+    if settings.looks is None:
+        return settings
+    has_planned = manifest.dataset.judged >= settings.looks.queries[-1]
+    has_unlabelled = not UNLABELLED_KINDS.isdisjoint(manifest.ledger.dataset)
+    return replace(settings, no_more_queries=has_planned and not has_unlabelled)
 
 
 class DeclaredSettings(NamedTuple):

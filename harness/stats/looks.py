@@ -35,6 +35,8 @@ class InterimAnalysis:
     """The level that all looks spend together."""
     alpha_spent: bool
     """Whether alpha is spent: there are more queries than planned."""
+    no_more_queries: bool = False
+    """Whether this look is the last, since no further query can be scored."""
 
 
 class StatisticDensity(NamedTuple):
@@ -69,7 +71,11 @@ def spent_alpha(alpha: float, fraction: float) -> float:
 
 @lru_cache(maxsize=16)
 def look_levels(
-    alpha: float, queries: tuple[int, ...], end: int | None = None
+    alpha: float,
+    queries: tuple[int, ...],
+    end: int | None = None,
+    *,
+    spends_rest: bool = False,
 ) -> tuple[float, ...]:
     """Return the two-sided level of the test at each look; all together spend alpha.
 
@@ -81,12 +87,18 @@ def look_levels(
         alpha: of all looks together, two-sided.
         queries: rising numbers of queries in all.
         end: the last planned number; None: the last of `queries`.
+        spends_rest: whether the last look spends what is left, before the end.
 
     >>> [round(x, 4) for x in look_levels(0.05, (75, 150))]
     [0.0031, 0.049]
+    >>> levels = look_levels(0.05, (75, 140), 150, spends_rest=True)
+    >>> round(levels[-1], 4)
+    0.0491
     """
     fractions = np.array(queries) / (end or queries[-1])
     spent = [spent_alpha(alpha, float(fraction)) for fraction in fractions]
+    if spends_rest:
+        spent[-1] = alpha
     granted = np.diff(spent, prepend=0.0)
     levels: list[float] = []
     density = StatisticDensity(grid=np.zeros(1), weights=np.ones(1))
@@ -136,8 +148,8 @@ def current_look(settings: Settings, queries: int) -> InterimAnalysis | None:
     """Return the look that has so many queries; None if no looks are planned.
 
     Alpha is spent at the numbers of queries that were reached: those of known earlier
-    looks, and at a planned look all planned ones before it. Beyond the last planned
-    number nothing is left.
+    looks, and at a planned look all planned ones before it. The last planned number, or
+    the last query there is, spends what is left; beyond nothing is left.
     """
     if settings.looks is None:
         return None
@@ -148,8 +160,16 @@ def current_look(settings: Settings, queries: int) -> InterimAnalysis | None:
     reached = (*sorted(n for n in earlier if n < queries), queries)
     alpha_spent = queries > planned[-1]
     sizes = planned if alpha_spent else reached
-    level = look_levels(settings.alpha, sizes, planned[-1])[-1]
-    return InterimAnalysis(len(reached), planned, level, settings.alpha, alpha_spent)
+    is_last = settings.no_more_queries and queries < planned[-1]
+    levels = look_levels(settings.alpha, sizes, planned[-1], spends_rest=is_last)
+    return InterimAnalysis(
+        number=len(reached),
+        planned=planned,
+        level=levels[-1],
+        alpha=settings.alpha,
+        alpha_spent=alpha_spent,
+        no_more_queries=is_last,
+    )
 
 
 def settings_at_look(settings: Settings, queries: int) -> Settings:

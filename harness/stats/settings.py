@@ -122,6 +122,11 @@ class Settings(Statistics):
     """How many queries each earlier look had."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""
+    no_more_queries: bool = False
+    """Whether all queries, as many as the looks plan or more, have labels.
+
+    Some cannot be scored, so that the last planned look is never reached.
+    """
 
     @classmethod
     def from_table(

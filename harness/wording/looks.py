@@ -36,6 +36,8 @@ def look_sentence(look: InterimAnalysis, queries: int) -> str:
             "alpha is spent, nothing is claimed."
         )
     unplanned = "" if queries in look.planned else f"; {queries:,} was not planned"
+    if look.no_more_queries:
+        unplanned = f"; {queries:,} are the last that can be scored"
     position = f"Look {look.number} (planned at {planned}{unplanned})"
     return f"{position}: level {look.level:.2g}."
 

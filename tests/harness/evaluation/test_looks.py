@@ -1,0 +1,47 @@
+"""Planned looks of a run."""
+
+import pytest
+
+import harness
+from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.stats.looks import current_look, look_levels
+from harness.stats.settings import Looks, Settings
+from retrievers import BM25
+
+DOCUMENTS = {f"d{i}": f"page {i} about word{i}" for i in range(8)}
+QUERIES = {f"q{i}": f"word{i}" for i in range(8)}
+
+
+def evaluated(scored: int, judged: int):
+    """The look of a run on 8 queries: some have labels, some a relevant document."""
+    grades = [1 if i < scored else 0 for i in range(judged)]
+    qrels = {f"q{i}": {f"d{i}": grade} for i, grade in enumerate(grades)}
+    results = harness.evaluate(
+        DOCUMENTS,
+        QUERIES,
+        qrels,
+        {"a": BM25(), "b": BM25(k1=0.5)},
+        measures=[],
+        relevance={"grades": "explicit"},
+        statistics={"looks": {"queries": [4, 8]}},
+    )
+    return read_or_evaluate(results).look
+
+
+def test_the_last_queries_there_are_spend_what_is_left_of_alpha():
+    look = evaluated(scored=6, judged=8)
+    assert look.no_more_queries
+    assert look.level == pytest.approx(0.05)  # no earlier look has spent any
+
+
+def test_while_queries_are_without_labels_something_is_left():
+    look = evaluated(scored=6, judged=7)
+    assert not look.no_more_queries
+    assert look.level == pytest.approx(look_levels(0.05, (6,), 8)[-1])
+
+
+def test_all_looks_together_spend_alpha():
+    settings = Settings(looks=Looks((60, 150)), earlier=(60,), no_more_queries=True)
+    look = current_look(settings, 140)
+    assert look is not None and look.number == 2
+    assert look.level > look_levels(0.05, (60, 140), 150)[-1]
