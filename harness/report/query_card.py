@@ -91,16 +91,16 @@ def build_card(evidence: Evidence, query: QueryEvidence) -> Card:
 def _build_side(evidence: Evidence, query: QueryEvidence, number: int) -> CardSide:
     """Return the first hits, then labelled documents that come later."""
     labelled = {label.document: label for label in query.labelled}
-    shown = query.hits[number][: evidence.cutoff]
+    first_hits = query.hits[number][: evidence.cutoff]
     hits: list[CardHit] = []
-    for rank, document in enumerate(shown, start=1):
+    for rank, document in enumerate(first_hits, start=1):
         label = labelled.get(document)
         grade = label.grade if label else 0
         title = evidence.documents[document]
         hits.append(CardHit(document, rank, title, grade, False, False))
     later: list[LabelledDocument] = []
     if evidence.is_labelled:
-        later = [label for label in query.labelled if label.document not in shown]
+        later = [label for label in query.labelled if label.document not in first_hits]
     later.sort(key=lambda label: label.ranks[number] or math.inf)
     for position, label in enumerate(later[:MAX_LATER_DOCUMENTS]):
         hits.append(

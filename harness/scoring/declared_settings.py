@@ -11,7 +11,6 @@ from harness.records import Manifest
 from harness.records.results import is_results_folder
 from harness.stats.settings import Settings
 
-
 UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
 """Kinds of queries that labels may still be given to."""
 

@@ -122,8 +122,8 @@ def _draw_dot(
     )
     tooltip = svg_element("title", visible_text(numbers))
     name = _draw_name(dot.retriever, side)
-    place = f"translate({pixel_text(centre.x)} {pixel_text(centre.y)})"
-    return svg_element("g", join_elements([tooltip, circle, name]), transform=place)
+    position = f"translate({pixel_text(centre.x)} {pixel_text(centre.y)})"
+    return svg_element("g", join_elements([tooltip, circle, name]), transform=position)
 
 
 def _trade_off_axes(dots: Sequence[PricedMean], right: float) -> TradeOffAxes:

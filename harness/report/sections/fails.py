@@ -102,6 +102,28 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
     The queries on which the leader loses most come first, as far as there is room.
     """
     numbers = DocumentNumbers()
+    queries = _queries_that_fit(view, numbers, max_bytes)
+    groups = group_queries(view, failing_slices(view).groups)
+    return Evidence(
+        title=visible_text(view.manifest.name),
+        section=f"where {view.evaluation.leader} fails",
+        measure=view.names[view.primary].short,
+        query_count=view.n,
+        cutoff=shown_hits(view),
+        is_labelled=True,
+        retrievers=view.ranked,
+        means=tuple(view.evaluation.means.values()),
+        documents=tuple(map(view.document_title, numbers.document_ids)),
+        queries=queries,
+        groups=evidence_groups(groups, queries),
+        key=LABELLED_KEY if len(view.ranked) > 1 else SINGLE_KEY,
+    )
+
+
+def _queries_that_fit(
+    view: View, numbers: DocumentNumbers, max_bytes: int
+) -> tuple[QueryEvidence, ...]:
+    """Return the worst queries that have room, one at least."""
     cutoff = shown_hits(view)
     properties = property_texts(view)
     gaps = leader_gaps(view)
@@ -109,9 +131,7 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
     queries: list[QueryEvidence] = []
     size = 0
     known_documents = 0
-    for i in order_by_loss(view):
-        if i not in listed:
-            continue
+    for i in filter(listed.__contains__, order_by_loss(view)):
         query = _query_evidence(
             view,
             i,
@@ -127,22 +147,7 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
         if queries and size > max_bytes:
             break
         queries.append(query)
-    return Evidence(
-        title=visible_text(view.manifest.name),
-        section=f"where {view.evaluation.leader} fails",
-        measure=view.names[view.primary].short,
-        query_count=view.n,
-        cutoff=cutoff,
-        is_labelled=True,
-        retrievers=view.ranked,
-        means=tuple(view.evaluation.means.values()),
-        documents=tuple(map(view.document_title, numbers.document_ids)),
-        queries=tuple(queries),
-        groups=evidence_groups(
-            group_queries(view, failing_slices(view).groups), queries
-        ),
-        key=LABELLED_KEY if len(view.ranked) > 1 else SINGLE_KEY,
-    )
+    return tuple(queries)
 
 
 def shown_hits(view: View) -> int:
@@ -158,7 +163,9 @@ def evidence_groups(
     rows: list[EvidenceGroup] = []
     for group in groups:
         ids = [visible_text(query_id) for query_id in group.query_ids]
-        on_page = tuple(number_by_id[one] for one in ids if one in number_by_id)
+        on_page = tuple(
+            number_by_id[query_id] for query_id in ids if query_id in number_by_id
+        )
         rows.append(EvidenceGroup(group.title, group.count, on_page, group.is_part))
     return tuple(rows)
 

@@ -109,11 +109,11 @@ def _pairs_sentence(
     """How the pairs were decided; of a matrix, how many differ."""
     if not is_matrix:
         return short_settings_sentence(view.settings, len(comparisons))
-    shown = sum(row.verdict.shows_difference for row in comparisons)
+    decided = sum(row.verdict.shows_difference for row in comparisons)
     equal = sum(row.verdict is Verdict.EQUIVALENT for row in comparisons)
-    undecided = len(comparisons) - shown - equal
-    verb = "differs" if shown == 1 else "differ"
-    sentence = f"{shown} of {len(comparisons)} pairs {verb} significantly"
+    undecided = len(comparisons) - decided - equal
+    verb = "differs" if decided == 1 else "differ"
+    sentence = f"{decided} of {len(comparisons)} pairs {verb} significantly"
     if equal:
         sentence += f"; {equal} {'is' if equal == 1 else 'are'} as good"
     if undecided:
