@@ -19,6 +19,7 @@ from harness.console.gate_command import gate
 from harness.console.messages import error_message, hide_tracebacks, usage_message
 from harness.console.output import print_lines, print_warnings
 from harness.console.pool_commands import judge, pool
+from harness.console.prefer_command import prefer
 from harness.console.query_commands import queries_app
 from harness.console.run_commands import (
     Interrupted,
@@ -30,6 +31,7 @@ from harness.console.run_commands import (
     run,
 )
 from harness.console.score_command import score
+from harness.console.try_command import try_
 from retrievers.errors import HarnessError, InputError
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ app = typer.Typer(
     help=(
         "Which retriever should I use on my own documents, and is the difference real?"
     ),
-    epilog="Start with: harness demo, or harness init FOLDER",
+    epilog="Start with: harness demo, or harness try FOLDER",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -76,6 +78,7 @@ LABEL_HEADING = "Label"
 MAINTAIN_HEADING = "Maintain"
 """Headings of `harness --help`."""
 
+app.command("try", rich_help_panel=COMPARE_HEADING)(try_)
 for heading, commands in {
     COMPARE_HEADING: (
         demo,
@@ -88,7 +91,7 @@ for heading, commands in {
         gate,
         report,
     ),
-    LABEL_HEADING: (pool, judge),
+    LABEL_HEADING: (pool, judge, prefer),
     MAINTAIN_HEADING: (cache_commands.embed, export, reproduce),
 }.items():
     for command in commands:

@@ -38,8 +38,9 @@ PROJECT_PATH = re.compile(r"`(?:pytest )?((?:harness|retrievers|tests|docs)/[\w.
 FENCE = re.compile(
     r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
-OWN_TESTS = ("tutorial.md", "labels.md")
+OWN_TESTS = ("tutorial.md", "labels.md", "no-labels.md")
 """Pages whose commands are run by tests of their own."""
+NO_LABELS = PROJECT / "docs" / "how-to" / "no-labels.md"
 NOT_OURS = {"make"}
 """Commands that a page may show without their being run here."""
 
@@ -154,7 +155,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     for name in ("datasets", "experiments"):
         shutil.copytree(PROJECT / name, folder / name)
-    for block in blocks(PROJECT / "docs" / "tutorial.md"):
+    titled = [*blocks(PROJECT / "docs" / "tutorial.md"), *blocks(NO_LABELS)]
+    for block in titled:
         if block.title:
             (folder / block.title).parent.mkdir(exist_ok=True)
             (folder / block.title).write_text(block.text, encoding="utf-8")

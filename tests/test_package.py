@@ -198,6 +198,14 @@ WINGS = {
     "labels": ["harness/labels"],
     "answers": ["harness/answers"],
     "index": ["harness/report/index.py"],
+    "try": ["harness/without_labels"],
+    "preferences": [
+        "harness/labels/compared_rankings.py",
+        "harness/labels/preference_counts.py",
+        "harness/labels/preference_page.py",
+        "harness/labels/preferences_file.py",
+        "harness/wording/preferences.py",
+    ],
 }
 """Wing -> the folders and files that are deleted; nothing else is touched."""
 DEMO = "quickstart-no-model"

@@ -62,7 +62,7 @@ def draft(
         draft_queries,
         read_drafted_query,
     )
-    from harness.labels.judging_page import write_judging_page
+    from harness.labels.judging_page import JudgingPageOptions, write_judging_page
     from harness.labels.keep_drafts import drafts_pool, write_drafts
     from harness.labels.pool import check_new_file
     from harness.scoring.foreign_csv import read_query_ids
@@ -86,6 +86,7 @@ def draft(
             print_lines(chat_forecast_sentence(forecast))
             return
         check_new_file(output)
+        keep_command = f"harness queries keep {quote(str(output))}"
         with exclusive_lock(
             output,
             "is written by another drafting",
@@ -94,18 +95,19 @@ def draft(
             drafted = draft_queries(documents, prompts, chat, meter)
             write_drafts(output, drafted.drafts)
         texts = {document.id: document for document, _, _ in prompts}
-        write_judging_page(
-            page,
-            drafts_pool(drafted.drafts, texts),
-            choices={0: "drop it", 1: "keep it"},
+        options = JudgingPageOptions(
+            grades={0: "drop it", 1: "keep it"},
+            next_command=f"{keep_command} judgments.jsonl --output queries.jsonl",
+            has_none_key=False,
         )
+        write_judging_page(page, drafts_pool(drafted.drafts, texts), options)
     drafts = count_of(len(drafted.drafts), "draft")
     print_lines(
         f"{output}: {drafts}; answers that could not be read: "
         f"{drafted.unreadable:,}, near-duplicates that were refused: "
         f"{drafted.duplicates:,}",
-        f"{page}: keep or drop each; then: harness queries keep "
-        f"{quote(str(output))} judgments.jsonl --output queries.jsonl",
+        f"{page}: keep or drop each; then: "
+        f"{keep_command} judgments.jsonl --output queries.jsonl",
     )
 
 

@@ -16,8 +16,10 @@ from harness.dataset.file import (
     is_zip,
     refuse_other_archives,
 )
+from harness.dataset.ignored_files import IgnoredFiles
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
+from harness.dataset.try_folder import is_try_folder
 from harness.dataset.written_values import HALF_CHARACTER
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -33,7 +35,9 @@ def is_container(path: Path) -> bool:
     return is_zip(path)
 
 
-def list_files(path: Path, problems: ReadProblems | None = None) -> dict[str, File]:
+def list_files(
+    path: Path, problems: ReadProblems | None = None, *, gitignore: bool = False
+) -> dict[str, File]:
     """Return the files of a folder, a zip archive or a workbook by their paths in it.
 
     The paths are in order, without the suffix of a compression. Hidden files are
@@ -42,6 +46,7 @@ def list_files(path: Path, problems: ReadProblems | None = None) -> dict[str, Fi
     Args:
         path: the folder, the archive or the workbook.
         problems: takes the problems of a folder: see `_files_below`.
+        gitignore: skip what `.gitignore` names in a folder, and say what is skipped.
 
     Raises:
         InputError: it is not an archive, or a name in it leads outside. Nothing is
@@ -50,7 +55,8 @@ def list_files(path: Path, problems: ReadProblems | None = None) -> dict[str, Fi
     if not path.is_file():
         problems = ReadProblems() if problems is None else problems
         listed = _NamedFiles()
-        for file_path in _files_below(path, problems):
+        skipped = _SkippedFiles(path, problems, gitignore)
+        for file_path in _files_below(path, problems, skipped):
             listed.add(file_path.relative_to(path).as_posix(), File(file_path))
         return listed.files
     if path.suffix.lower() in WORKBOOK_SUFFIXES:
@@ -121,14 +127,49 @@ def _missing_file(files: Mapping[str, File], name: str, folder: Path) -> Problem
     return Problem(str(folder / name), "no such file", remedy)
 
 
-def _files_below(folder: Path, problems: ReadProblems) -> Iterator[Path]:
+class _SkippedFiles:
+    """The files and folders that a listing leaves out."""
+
+    def __init__(self, root: Path, problems: ReadProblems, gitignore: bool) -> None:
+        self._root = root
+        self._real_root = root.resolve()
+        self._problems = problems
+        self._ignored = IgnoredFiles(self._real_root) if gitignore else None
+
+    def skips(self, path: Path, *, is_folder: bool) -> bool:
+        """Whether a path is left out; noted if `.gitignore` counts."""
+        if _is_hidden(path):
+            self._note("hidden-file", path, is_folder=is_folder)
+            return True
+        if is_folder and not _is_data_folder(path):
+            return True
+        if not is_folder and _is_overview_page(path):
+            return True
+        if self._ignored is None:
+            return False
+        inner = self._real_root / path.relative_to(self._root)
+        if self._ignored.is_ignored(inner, is_folder=is_folder):
+            self._note("ignored-file", path, is_folder=is_folder)
+            return True
+        return False
+
+    def _note(self, kind: str, path: Path, *, is_folder: bool) -> None:
+        if self._ignored is not None:
+            name = path.relative_to(self._root).as_posix()
+            self._problems.note(kind, f"{name}/" if is_folder else name)
+
+
+def _files_below(
+    folder: Path, problems: ReadProblems, skipped: _SkippedFiles
+) -> Iterator[Path]:
     """Yield the files below a folder in the order of their paths.
 
-    Hidden files and results of runs are skipped. These become a problem: a folder that
-    cannot be listed, a name that is not UTF-8, a link that leads out of the folder.
+    Hidden files, results of runs and folders of `harness try` are skipped. These become
+    a problem: a folder that cannot be listed, a name that is not UTF-8, a link that
+    leads out of the folder.
     """
     root = folder.resolve()
-    for path in sorted(_walk(folder, problems)):
+    for path in sorted(_walk(folder, problems, skipped)):
         if HALF_CHARACTER.search(str(path)):
             problems.add(ascii(str(path)), "its name is not UTF-8", "rename it")
         elif path.is_symlink() and not _is_below(path, root):
@@ -138,7 +179,9 @@ def _files_below(folder: Path, problems: ReadProblems) -> Iterator[Path]:
             yield path
 
 
-def _walk(folder: Path, problems: ReadProblems) -> Iterator[Path]:
+def _walk(
+    folder: Path, problems: ReadProblems, skipped: _SkippedFiles
+) -> Iterator[Path]:
     """Yield the files and the links to folders below a folder, in no order."""
 
     def add_unlisted(error: OSError) -> None:
@@ -147,20 +190,26 @@ def _walk(folder: Path, problems: ReadProblems) -> Iterator[Path]:
 
     for parent, folder_names, file_names in os.walk(folder, onerror=add_unlisted):
         folder_names[:] = [
-            name for name in folder_names if _is_data_folder(Path(parent, name))
+            name
+            for name in sorted(folder_names)
+            if not skipped.skips(Path(parent, name), is_folder=True)
         ]
         linked_folders = [
             name for name in folder_names if Path(parent, name).is_symlink()
         ]
         for name in (*file_names, *linked_folders):
             path = Path(parent, name)
-            if not _is_skipped(path):
+            if name in linked_folders or not skipped.skips(path, is_folder=False):
                 yield path
 
 
+def _is_hidden(path: Path) -> bool:
+    return path.name.startswith(".")
+
+
 def _is_data_folder(folder: Path) -> bool:
-    """Whether a folder is neither hidden nor written by a run."""
-    return not folder.name.startswith(".") and not is_run_folder(folder)
+    """Whether a folder was written neither by a run nor by `harness try`."""
+    return not is_run_folder(folder) and not is_try_folder(folder)
 
 
 def _is_below(path: Path, root: Path) -> bool:
@@ -175,10 +224,8 @@ def is_run_folder(folder: Path) -> bool:
     return ".unfinished" in folder.name or (folder / "manifest.json").is_file()
 
 
-def _is_skipped(path: Path) -> bool:
-    """Whether a file is hidden, or is the overview page that runs write."""
-    if path.name.startswith("."):
-        return True
+def _is_overview_page(path: Path) -> bool:
+    """Whether a file is the overview page that runs write."""
     return path.name == "index.html" and is_overview(path)
 
 

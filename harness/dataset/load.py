@@ -246,5 +246,7 @@ def load_documents(reference: DatasetReference) -> Dataset:
         digest=digest,
         corpus_digest=digest,
         stored_queries=queries,
+        table_sizes=problems.table_sizes,
+        data_quality={kind: tuple(ids) for kind, ids in problems.notes.items()},
         documents=partial(reread_documents, source, reference.name, digest),
     )

@@ -66,6 +66,8 @@ class DatasetReference:
 
     None: it is, unless it looks like data.
     """
+    gitignore: bool = False
+    """Whether files that `.gitignore` names, and `node_modules`, are no documents."""
     drop_dangling: bool = False
     """Whether labels of unknown queries and documents are dropped, not refused."""
 

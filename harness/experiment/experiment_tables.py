@@ -56,6 +56,8 @@ class DatasetConfig(StrictTable):
     match: str | tuple[str, ...] | None = None
     """The field, or fields, by which labels name documents, such as page; left out,
     their ids."""
+    gitignore: bool = False
+    """Skip what .gitignore names, and node_modules, in the folder of `documents`."""
     exclude_self: bool = False
     """Keep the document that has a query's id out of that query's answers."""
 

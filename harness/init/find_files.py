@@ -117,5 +117,6 @@ def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
         "a search log or another table is named queries.csv, "
         ".tsv, .jsonl or .parquet\n"
         "20 to 50 real queries are a good start; "
-        f"then: harness init {shlex.quote(str(folder))}"
+        f"then: harness init {shlex.quote(str(folder))}\n"
+        f"or start without labels: harness try {shlex.quote(str(folder))}"
     )

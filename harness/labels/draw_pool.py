@@ -18,7 +18,7 @@ from harness.labels.pool import (
     build_pooled_query,
     shuffle_key,
 )
-from harness.records import current_dataset
+from harness.records import Results, current_dataset
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
@@ -220,8 +220,19 @@ def read_material(folders: Sequence[Path], depth: int) -> PoolMaterial:
             different queries with the same id, or the data set has changed.
     """
     runs = [records.read_results(folder) for folder in folders]
+    return collect_material(runs, current_dataset(runs[0]), depth)
+
+
+def collect_material(
+    runs: Sequence[Results], dataset: Dataset, depth: int
+) -> PoolMaterial:
+    """Return the rankings of results over one data set, with its texts.
+
+    Raises:
+        InputError: the results have different documents or different queries with the
+            same id.
+    """
     first_folder = runs[0].folder
-    dataset = current_dataset(runs[0])
     queries: dict[str, Query] = {}
     top_documents: dict[str, set[str]] = {}
     for run in runs:

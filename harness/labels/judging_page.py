@@ -1,11 +1,13 @@
 """The page for people who judge."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
+from harness.dataset.judgment import Judgment
 from harness.labels.judging_order import judging_order, round_pairs
 from harness.labels.pool import GRADE_MEANINGS, Pool, PooledQuery, digest_texts
 from harness.pages import content_security_policy, page_head, script_json
@@ -13,15 +15,34 @@ from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 PAGE_BEGINNINGS = (b"<!doctype html>", b"<!DOCTYPE html>")
+PAGE_SCRIPTS = ("mark_words.js", "judge.js")
+MERGE_COMMAND = "harness labels merge judgments.jsonl --into DATASET"
 
 
-def render_judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None) -> str:
-    """Return the page as one HTML text.
+@dataclass(frozen=True, slots=True)
+class JudgingPageOptions:
+    """What a judging page offers."""
 
-    Args:
-        pool: to judge.
-        choices: the grades with their words; by default the scale from 0 to 3.
+    grades: Mapping[int, str] = field(default_factory=lambda: GRADE_MEANINGS)
+    """The grades with their words."""
+    next_command: str = MERGE_COMMAND
+    """What to type when everything is judged."""
+    answered: Sequence[Judgment] = ()
+    """Earlier judgments of one person, which the page shows as done."""
+    continues: bool = False
+    """Whether what the browser keeps of an earlier pool counts here, too.
+
+    It does where the same person judged the same texts by the same policy.
     """
+    has_none_key: bool = True
+    """Whether one key says that none of a question's documents is right."""
+
+
+def render_judging_page(
+    pool: Pool,
+    options: JudgingPageOptions = JudgingPageOptions(),
+) -> str:
+    """Return the page of a pool as one HTML text."""
     loader = jinja2.PackageLoader("harness.labels")
     env = jinja2.Environment(
         loader=loader,
@@ -29,22 +50,26 @@ def render_judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None)
         undefined=jinja2.StrictUndefined,
     )
     style = loader.get_source(env, "judge.css")[0]
-    script = loader.get_source(env, "judge.js")[0]
-    page_data = script_json(_page_data(pool, choices or GRADE_MEANINGS))
+    scripts = [loader.get_source(env, name)[0] for name in PAGE_SCRIPTS]
+    page_data = script_json(_page_data(pool, options))
     return env.get_template("judge.html").render(
         digest=pool.digest,
+        next_command=options.next_command,
+        has_none_key=options.has_none_key,
         head=page_head(
             "Judge documents",
-            content_security_policy([script], style),
+            content_security_policy(scripts, style),
             Markup(style),  # noqa: S704
         ),
-        script=Markup(script),  # noqa: S704  (a file of this package)
+        scripts=list(map(Markup, scripts)),  # files of this package
         data=Markup(page_data),  # noqa: S704  (escaped for a script element)
     )
 
 
 def write_judging_page(
-    path: Path, pool: Pool, *, choices: Mapping[int, str] | None = None
+    path: Path,
+    pool: Pool,
+    options: JudgingPageOptions = JudgingPageOptions(),
 ) -> None:
     """Write the page of a pool.
 
@@ -57,10 +82,10 @@ def write_judging_page(
             remedy = "name another file with --output"
             raise InputError(Problem(str(path), problem, remedy))
     with explain_write_errors(path), open_text_file(path, "w") as file:
-        file.write(render_judging_page(pool, choices=choices))
+        file.write(render_judging_page(pool, options))
 
 
-def _page_data(pool: Pool, choices: Mapping[int, str]) -> dict[str, object]:
+def _page_data(pool: Pool, options: JudgingPageOptions) -> dict[str, object]:
     """Return the data of the script; each document's text is included once."""
     documents = [
         document.model_dump() for query in pool.queries for document in query.documents
@@ -72,12 +97,29 @@ def _page_data(pool: Pool, choices: Mapping[int, str]) -> dict[str, object]:
         "design": pool.drawn.design,
         "population": pool.drawn.population,
         "choices": [
-            {"value": grade, "words": words} for grade, words in choices.items()
+            {"value": grade, "words": words} for grade, words in options.grades.items()
         ],
+        "continues": options.continues,
+        "answered": _answered_rows(pool, options.answered),
         "queries": [_query_row(query) for query in pool.queries],
         "documents": documents,
         "items": _judging_steps(pool),
     }
+
+
+def _answered_rows(
+    pool: Pool, judgments: Sequence[Judgment]
+) -> list[dict[str, object]]:
+    """Return earlier judgments of pairs whose texts are unchanged, for the script."""
+    digests: dict[tuple[str, str], str] = {}
+    for query in pool.queries:
+        for document in query.documents:
+            digests[query.query_id, document.id] = document.digest
+    return [
+        judgment.model_dump(mode="json")
+        for judgment in judgments
+        if digests.get(judgment.key) == judgment.text
+    ]
 
 
 def _query_row(query: PooledQuery) -> dict[str, object]:

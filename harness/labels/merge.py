@@ -65,6 +65,17 @@ def corrections_as_rounds(
             yield PlacedJudgment(location, judgment.model_copy(update=changes))
 
 
+def _as_corrections(
+    earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
+) -> Iterator[PlacedJudgment]:
+    """Yield judgments, those that repeat an earlier one marked as corrections."""
+    earlier_keys = {_judgment_key(judgment) for judgment in earlier_judgments}
+    for location, judgment in new_judgments:
+        is_repeated = _judgment_key(judgment) in earlier_keys
+        changes = {"corrects": judgment.corrects or is_repeated}
+        yield PlacedJudgment(location, judgment.model_copy(update=changes))
+
+
 def _judgment_key(judgment: Judgment) -> tuple[str, str, str, str, int]:
     return (*judgment.key, judgment.judge, judgment.design, judgment.round)
 
@@ -90,6 +101,8 @@ def merge_into_dataset(
     paths: Sequence[Path],
     reference: DatasetReference,
     correcting_judges: Collection[str] = (),
+    *,
+    latest_counts: bool = False,
 ) -> MergedJudgments:
     """Add judgments to those of a data set; all of them or none.
 
@@ -98,6 +111,8 @@ def merge_into_dataset(
         reference: the data set.
         correcting_judges: people whose corrections of their own grades count; other
             corrections are second rounds.
+        latest_counts: whether each line replaces an earlier one of its judge about the
+            same pair: people export one page again and again.
 
     Raises:
         InputError: a line cannot be read, judges a query, document or text that the
@@ -115,6 +130,9 @@ def merge_into_dataset(
     new: list[PlacedJudgment] = []
     for new_path in paths:
         new += read_judgment_file(new_path, problems)
+    if latest_counts:
+        new = list(_as_corrections(before, new))
+        correcting_judges = {placed.judgment.judge for placed in new}
     added = list(corrections_as_rounds(before, new, correcting_judges))
     merged = resolve_corrections([*existing, *added], problems)
     if problems:

@@ -61,7 +61,7 @@ def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
         if name not in ("weight", "cluster", "seed")
     }
     settings = replace(declared[0], **defaults)
-    reported = sorted(defaults.keys() - {"earlier"})
+    reported = sorted(defaults.keys() - {"earlier", "no_more_queries"})
     if not reported:
         return DeclaredSettings(settings)
     differences = (

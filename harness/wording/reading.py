@@ -169,6 +169,9 @@ QUALITY_PHRASES = {
         "documents without the fields that labels use: no label can name them"
     ),
     "unread-file": "files that cannot be read",
+    "folder-file": "files about the folder, or with queries: no documents",
+    "hidden-file": "hidden files and folders: not read",
+    "ignored-file": "files that .gitignore names, or node_modules: not read",
     "unread-table": (
         "tables that are not read, although no query has labels: name one with --labels"
     ),

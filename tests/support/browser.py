@@ -171,3 +171,24 @@ def axe(driver: Any) -> list[str]:
           .then((seen) => done(seen.violations.map((v) => v.id + ": " + nodes(v))));
     """)
     return list(violations)
+
+
+def opened_again(driver: Any, page: str, selector: str, beginning: str) -> None:
+    """Open a page again, each time in a new process, until an element's text begins so.
+
+    What the store had is written in each of them: a busy Chromium sometimes shows a
+    page an empty store, and then every page of that process.
+    """
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    stored = driver.execute_script("return { ...localStorage }")
+
+    def shows(_: object) -> bool:
+        driver.get("chrome://version")
+        driver.get(page)
+        driver.execute_script("Object.assign(localStorage, arguments[0])", stored)
+        driver.refresh()
+        text: str = driver.find_element("css selector", selector).text
+        return text.startswith(beginning)
+
+    WebDriverWait(driver, 60).until(shows, f"{selector} is not {beginning}")

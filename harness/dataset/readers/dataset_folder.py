@@ -165,7 +165,12 @@ def open_documents(
         suffixes = ".tsv, .jsonl, .parquet or .xlsx"
         remedy = f"name the file: documents = …; or call it documents.csv, {suffixes}"
         raise InputError(Problem(str(text_folder), "holds no documents", remedy))
-    return partial(markdown_folder.read_documents, text_folder, used_paths)
+    return partial(
+        markdown_folder.read_documents,
+        text_folder,
+        used_paths,
+        gitignore=reference.gitignore,
+    )
 
 
 def _find_document_table(
@@ -198,5 +203,5 @@ def _list_text_folder(
     if text_folder == reference.path:
         return folder.files
     if text_folder.is_dir() or reference.documents:
-        return list_files(text_folder)
+        return list_files(text_folder, gitignore=reference.gitignore)
     return {}

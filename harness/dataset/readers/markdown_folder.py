@@ -115,7 +115,11 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
 
 
 def read_documents(
-    folder: Path, tables: Collection[Path], problems: ReadProblems
+    folder: Path,
+    tables: Collection[Path],
+    problems: ReadProblems,
+    *,
+    gitignore: bool = False,
 ) -> Iterator[LocatedDocument]:
     """Yield one document per file, in the order of their paths.
 
@@ -123,14 +127,17 @@ def read_documents(
         folder: a folder or an archive.
         tables: files in it that are not documents.
         problems: takes the problems; files that cannot be converted are counted.
+        gitignore: whether files that `.gitignore` names are no documents.
     """
     converts = can_convert()
-    for path, file in list_files(folder, problems).items():
+    for path, file in list_files(folder, problems, gitignore=gitignore).items():
         if file.path in tables:
             continue
         if not _is_document(path, file, converts=converts):
             if _is_worth_a_note(path, file):
                 problems.note("unread-file", path)
+            elif gitignore and _is_not_document(path):
+                problems.note("folder-file", path)
             continue
         try:
             with collect_errors(problems):

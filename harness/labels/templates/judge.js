@@ -8,6 +8,7 @@
   let kept = {};
   let lasting = true;
   let at = 0;
+  let chosen = false; // whether the judge went to this document, and did not come to it in order
   let shownAt = 0;
 
   const article = document.querySelector("article");
@@ -28,6 +29,36 @@
       return { kept: {} };
     }
   };
+
+  // Labels that were taken in before; and, where the page continues an earlier one, what the browser keeps of the same
+  // texts by the same policy: more documents or questions make another pool, and no label is lost.
+  const answered = (owner) => {
+    const places = {}, found = {};
+    for (const item of data.items) {
+      const { id, digest } = data.documents[item.text];
+      places[`${data.queries[item.query].id}\t${id}\t${item.round}`] = places[`${digest}\t${item.round}`] = keyOf(item);
+    }
+    const keep = (key, said) => {
+      if (key) found[key] = { ...said, seconds: said.seconds ?? null, note: said.note || "", at: said.at || "" };
+    };
+    for (const row of data.answered) {
+      keep(places[`${row.query_id}\t${row.document_id}\t${row.round}`], { grade: row.grade, seconds: row.seconds, note: row.note, at: row.at });
+    }
+    for (const said of data.continues ? otherEntries() : []) if (said.by === owner) keep(places[`${said.text}\t${said.round}`], said);
+    return found;
+  };
+  const otherEntries = () => {
+    const entries = [];
+    try {
+      for (const [name, text] of Object.entries({ ...window.localStorage })) {
+        if (!name.startsWith("judge:") || name.startsWith(store)) continue;
+        const said = JSON.parse(text);
+        if (said.prompt === data.prompt && said.text && said.by) entries.push(said);
+      }
+    } catch { /* nothing is kept, or by another program */ }
+    return entries;
+  };
+  const judgeBefore = () => data.answered[0]?.judge ?? (data.continues ? otherEntries()[0]?.by ?? "" : "");
 
   // Two tabs, or a browser that forgets: what is kept is read again before every write, and opening writes nothing.
   const change = (edit) => {
@@ -80,11 +111,40 @@
     $("bar").value = done;
     $("count").textContent = `${done} of ${data.items.length}${timeLeft(data.items.length - done)}`;
     $("undo").disabled = !done;
+    $("labels").textContent = `${done} ${done === 1 ? "label" : "labels"}`;
   };
 
-  const show = () => {
-    at = open();
+  // The documents of the question on the screen; what is judged again has a group of its own.
+  const group = () => data.items.map((item, i) => i)
+    .filter((i) => data.items[i].query === data.items[at].query && data.items[i].round === data.items[at].round);
+  const showGroup = () => {
+    $("documents").replaceChildren(...(at < 0 ? [] : group()).map((i, number) => {
+      const row = document.createElement("li"), button = document.createElement("button");
+      const title = document.createElement("span"), grade = document.createElement("span");
+      const shown = data.documents[data.items[i].text], said = kept[keyOf(data.items[i])];
+      button.type = "button";
+      title.className = "title";
+      title.textContent = ` ${shown.title || shown.text.slice(0, 60)}`;
+      grade.className = "grade";
+      grade.textContent = said ? ` ✓${said.grade ?? "?"}` : "";
+      button.append(`${number + 1}`, title, grade);
+      if (i === at) button.setAttribute("aria-current", "true");
+      button.addEventListener("click", () => show(i));
+      row.append(button);
+      return row;
+    }));
+  };
+  const step = (by) => {
+    if (at < 0) return;
+    const numbers = group(), to = numbers[numbers.indexOf(at) + by];
+    if (to !== undefined) show(to);
+  };
+
+  const show = (target) => {
+    chosen = target !== undefined;
+    at = chosen ? target : open();
     showProgress();
+    showGroup();
     $("pair").hidden = at < 0 || !judge;
     $("done").hidden = at >= 0 || !judge;
     (at < 0 ? $("done") : $("skip").parentElement).append($("undo"));
@@ -102,7 +162,8 @@
     text.replaceChildren();
     for (const part of rendered(shown.text)) text.append(part); // a megabyte is too much for arguments
     text.dir = "auto";
-    $("note").value = "";
+    for (const node of [$("title"), text]) markWords(node, query.text);
+    $("note").value = kept[keyOf(item)]?.note ?? "";
     article.scrollTop = 0;
     article.focus({ preventScroll: true });
     if ($("policy").open) $("pair").scrollIntoView({ block: "start" });
@@ -127,23 +188,43 @@
       article.scrollIntoView({ block: "start" });
       return;
     }
-    const key = keyOf(data.items[at]);
+    const item = data.items[at];
     const said = {
       grade,
       seconds: Math.round((performance.now() - shownAt) / 100) / 10,
       note: $("note").value.trim(),
       at: new Date().toISOString(),
     };
+    const after = group().find((i) => i > at && !(keyOf(data.items[i]) in kept));
     complain("");
-    change(() => { kept[key] = said; });
+    change(() => { kept[keyOf(item)] = signed(item, said); });
+    if (chosen && after !== undefined) show(after);
+    else show();
+  };
+  // What an entry belongs to, so that a later page over other documents knows it.
+  const signed = (item, said) => ({
+    ...said, text: data.documents[item.text].digest, round: item.round, prompt: data.prompt, by: judge,
+  });
+
+  // All of the question's documents that have no label yet, by one key.
+  const giveNone = () => {
+    if (at < 0 || !judge || $("none").hidden) return;
+    const numbers = group().filter((i) => !(keyOf(data.items[i]) in kept));
+    const seconds = Math.round((performance.now() - shownAt) / 100 / Math.max(1, numbers.length)) / 10;
+    const now = new Date().toISOString();
+    complain("");
+    change(() => {
+      for (const i of numbers) kept[keyOf(data.items[i])] = signed(data.items[i], { grade: 0, seconds, note: "", at: now, batch: now });
+    });
     show();
   };
 
   const undo = () => {
     const last = Object.keys(kept).sort((x, y) => kept[x].at.localeCompare(kept[y].at)).at(-1);
     if (last === undefined) return;
-    const { note } = kept[last];
-    change(() => { delete kept[last]; });
+    const { note, batch } = kept[last];
+    const undone = Object.keys(kept).filter((key) => key === last || (batch && kept[key].batch === batch));
+    change(() => { for (const key of undone) delete kept[key]; });
     show();
     if (keyOf(data.items[at]) === last) $("note").value = note;
   };
@@ -233,6 +314,7 @@
     $("grades").append(term, words);
   }
   $("policy-text").textContent = data.policy;
+  $("none").addEventListener("click", giveNone);
   $("skip").addEventListener("click", () => give(null));
   $("undo").addEventListener("click", undo);
   $("export").addEventListener("click", download);
@@ -257,6 +339,9 @@
     const key = (/^[a-z\d]$/i.test(event.key) ? event.key : placed || "").toLowerCase();
     const choice = data.choices.find((one) => String(one.value) === key);
     if (choice) give(choice.value);
+    else if (key === "x") giveNone();
+    else if (event.key === "ArrowLeft") step(-1);
+    else if (event.key === "ArrowRight") step(1);
     else if (key === "s") give(null);
     else if (key === "u") undo();
     else if (key === "n") { $("note").focus(); event.preventDefault(); }
@@ -270,13 +355,14 @@
     const stored = load();
     kept = stored.kept;
     if (!judge && stored.judge) begin(stored.judge);
-    else if (open() === at) showProgress();
+    else if (open() === at || (chosen && at >= 0 && !(keyOf(data.items[at]) in kept))) { showProgress(); showGroup(); }
     else show();
   });
 
   const before = load();
-  kept = before.kept;
+  const owner = before.judge || judgeBefore();
+  kept = { ...answered(owner), ...before.kept };
   if (!lasting) complain("This browser stores nothing for this file: export your judgments before you close the page.");
-  if (before.judge) begin(before.judge);
+  if (owner) begin(owner);
   else show();
 })();

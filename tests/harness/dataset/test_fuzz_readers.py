@@ -18,9 +18,11 @@ from harness.dataset.choose_reader import READERS_BY_FORMAT
 from harness.dataset.judgment import read_judgments
 from harness.labels.keep_drafts import DraftQuery, select_kept_drafts, write_drafts
 from harness.labels.pool import read_pool, write_pool
+from harness.labels.preferences_file import read_preferences
 from harness.records.judge_files import read_passages, read_readings
 from harness.records.judge_readings import JudgeIdentity
 from harness.scoring.foreign_csv import read_query_ids, read_score_file
+from harness.without_labels.questions import read_questions
 from retrievers.errors import InputError
 from tests.harness.dataset import test_shapes as shapes
 from tests.support import labels_small, layouts, small
@@ -131,6 +133,27 @@ OTHERS: dict[
             ]
         },
         lambda folder: read_judgments([folder / "said.jsonl"]),
+    ),
+    "preferences": (
+        {
+            "prefer.jsonl": [
+                {
+                    "query_id": f"q{number}",
+                    "choice": "left",
+                    "round": 1,
+                    "judge": "ann",
+                    "page": "p",
+                    "depth": 5,
+                    "seed": 0,
+                }
+                for number in range(3)
+            ]
+        },
+        lambda folder: read_preferences([folder / "prefer.jsonl"]),
+    ),
+    "questions": (
+        {"queries.jsonl": [{"id": f"q{n}", "query": f"what {n}?"} for n in range(3)]},
+        lambda folder: read_questions(folder / "queries.jsonl"),
     ),
     "pools": (
         lambda folder: write_pool(folder / "pool.jsonl", labels_small.pool()),

@@ -14,7 +14,7 @@ from harness.dataset import load_dataset, parse_reference
 from harness.dataset.judgment import read_judgments
 from harness.dataset.load import load_documents
 from harness.labels.draft_queries import QUERY_STYLES, draft_prompts, draft_queries
-from harness.labels.judging_page import render_judging_page
+from harness.labels.judging_page import JudgingPageOptions, render_judging_page
 from harness.labels.keep_drafts import (
     KEEP_POLICY,
     drafts_pool,
@@ -240,7 +240,9 @@ def test_each_style_is_asked_and_a_person_keeps_some(folder):
     pool = drafts_pool(
         drafted_queries.drafts, load_dataset(parse_reference(folder)).texts(small.TEXTS)
     )
-    assert "keep it" in render_judging_page(pool, choices={0: "drop it", 1: "keep it"})
+    assert "keep it" in render_judging_page(
+        pool, JudgingPageOptions(grades={0: "drop it", 1: "keep it"})
+    )
     judgments = [
         judgment(draft.id, draft.document_id, i % 2, pool=pool.digest)
         for i, draft in enumerate(drafted_queries.drafts)

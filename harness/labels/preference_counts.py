@@ -1,0 +1,230 @@
+"""What people prefer."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.labels.compared_rankings import (
+    ComparedRankings,
+    ComparisonDesign,
+    comparison_digest,
+    differing_rankings,
+)
+from harness.labels.preferences_file import Preference
+from harness.records import Results
+from harness.stats.binary_interval import PairCounts, mcnemar_p
+from harness.stats.looks import InterimAnalysis, current_look, nested_look_sizes
+from harness.stats.proportion import ProportionInterval, clopper_pearson
+from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem
+
+ZERO_DIFFERENCE = 1e-10
+"""Float noise of equal scores."""
+
+
+class SelfAgreement(NamedTuple):
+    """How often a person gave the same answer again, with swapped sides."""
+
+    repeated: int
+    same: int
+    by_side: int
+    """Repetitions with the same side, and so the other list."""
+
+
+class LabelAgreement(NamedTuple):
+    """Whether labels and people say the same."""
+
+    measure: str
+    difference: float
+    """The mean of `a` minus that of `b`, over all labelled queries."""
+    is_shown: bool
+    """Whether the comparison by labels shows a difference."""
+    both: int
+    """Queries with a preference, and with a difference by labels."""
+    agreeing: int
+    """Those of them with the same direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceCounts:
+    """The preferences over queries, with their test."""
+
+    a: str
+    b: str
+    for_a: int
+    for_b: int
+    same: int
+    """Queries without a preference, or on which people are split."""
+    p: float
+    """Of the exact sign test over the queries with a preference."""
+    level: float
+    """Of this look."""
+    interval: ProportionInterval
+    """Of the share of `leader` among the queries with a preference."""
+    judges: tuple[str, ...]
+    self_agreement: SelfAgreement
+    look: InterimAnalysis | None
+    """Which planned look this is; None if none are planned."""
+    earlier: tuple[int, ...]
+    """Queries at each earlier look."""
+    labels: LabelAgreement | None
+    """None without labels."""
+
+    @property
+    def queries(self) -> int:
+        """Queries with an answer."""
+        return self.for_a + self.for_b + self.same
+
+    @property
+    def leader(self) -> str:
+        """The retriever that more queries prefer; `a` if as many prefer each."""
+        return self.a if self.for_a >= self.for_b else self.b
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether people are shown to prefer the leader."""
+        if self.look is not None and self.look.alpha_spent:
+            return False
+        return self.p <= self.level
+
+
+def count_preferences(
+    results: Results, design: ComparisonDesign, files: Sequence[Sequence[Preference]]
+) -> PreferenceCounts:
+    """Return what the preferences of some files say.
+
+    Args:
+        results: of the page.
+        design: of the page.
+        files: each file's preferences; a file with fewer queries was an earlier look.
+
+    Raises:
+        InputError: the preferences belong to other rankings.
+    """
+    compared = {pair.query.id: pair for pair in _compared_by(results, design, files)}
+    votes = _votes(compared, [row for rows in files for row in rows])
+    signs = {
+        query_id: _sign(sum(by_judge.values())) for query_id, by_judge in votes.items()
+    }
+    for_a = sum(sign > 0 for sign in signs.values())
+    for_b = sum(sign < 0 for sign in signs.values())
+    same = len(signs) - for_a - for_b
+    earlier = nested_look_sizes(
+        ({row.query_id for row in rows if row.round == 1} for rows in files),
+        set(signs),
+    )
+    settings = _settings(results, earlier)
+    look = current_look(settings, len(signs))
+    level = settings.alpha if look is None else look.level
+    return PreferenceCounts(
+        a=design.a,
+        b=design.b,
+        for_a=for_a,
+        for_b=for_b,
+        same=same,
+        p=mcnemar_p(PairCounts(for_a, for_b, same)),
+        level=level,
+        interval=clopper_pearson(max(for_a, for_b), for_a + for_b, level),
+        judges=tuple(sorted({row.judge for rows in files for row in rows})),
+        self_agreement=_self_agreement(compared, files),
+        look=look,
+        earlier=earlier,
+        labels=_label_agreement(results, design, signs),
+    )
+
+
+def _compared_by(
+    results: Results, design: ComparisonDesign, files: Sequence[Sequence[Preference]]
+) -> list[ComparedRankings]:
+    compared = differing_rankings(results, design)
+    if files[0][0].page != comparison_digest(compared, design):
+        problem = (
+            f"belongs to another comparison than {design.a} and {design.b} "
+            f"in {results.folder}"
+        )
+        remedy = "name the two retrievers of the page; if it ran again, make a new page"
+        raise InputError(Problem("--from", problem, remedy))
+    return compared
+
+
+def _votes(
+    compared: Mapping[str, ComparedRankings], preferences: Sequence[Preference]
+) -> dict[str, dict[str, int]]:
+    """Return query -> judge -> 1 for `a`, -1 for `b`, 0; of the first round."""
+    votes: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in preferences:
+        if row.query_id not in compared:
+            problem = f"query {row.query_id!r} is not in this comparison"
+            raise InputError(Problem("--from", problem, "export the page again"))
+        if row.round == 1:
+            votes[row.query_id][row.judge] = _vote(compared[row.query_id], row)
+    return votes
+
+
+def _vote(pair: ComparedRankings, row: Preference) -> int:
+    if row.choice == "same":
+        return 0
+    return 1 if pair.preferred_is_a(row.choice, row.round) else -1
+
+
+def _sign(votes: int) -> int:
+    return (votes > 0) - (votes < 0)
+
+
+def _self_agreement(
+    compared: Mapping[str, ComparedRankings], files: Sequence[Sequence[Preference]]
+) -> SelfAgreement:
+    rounds: dict[tuple[str, str], dict[int, Preference]] = defaultdict(dict)
+    for rows in files:
+        for row in rows:
+            rounds[row.judge, row.query_id][row.round] = row
+    repeated = [answers for answers in rounds.values() if len(answers) > 1]
+    same = 0
+    by_side = 0
+    for answers in repeated:
+        pair = compared[answers[1].query_id]
+        same += _vote(pair, answers[1]) == _vote(pair, answers[2])
+        first_side = answers[1].choice
+        by_side += first_side == answers[2].choice and first_side != "same"
+    return SelfAgreement(len(repeated), same, by_side)
+
+
+def _settings(results: Results, earlier: tuple[int, ...]) -> Settings:
+    """Return the level and the looks that the experiment declares."""
+    statistics = results.manifest.resolved.statistics
+    return Settings.from_table(statistics, earlier=earlier)
+
+
+def _label_agreement(
+    results: Results, design: ComparisonDesign, signs: Mapping[str, int]
+) -> LabelAgreement | None:
+    if not results.scored:
+        return None
+    from harness.evaluation.evaluation_file import read_or_evaluate
+
+    evaluation = read_or_evaluate(results)
+    measure = evaluation.measure
+    direction = -1 if measure in evaluation.low_is_good else 1
+    differences: dict[str, float] = defaultdict(float)
+    for row in results.rows("scores"):
+        if row["measure"] != measure or row["value"] is None:
+            continue
+        if row["retriever"] == design.a:
+            differences[row["query_id"]] += row["value"] * direction
+        elif row["retriever"] == design.b:
+            differences[row["query_id"]] -= row["value"] * direction
+    names = {design.a, design.b}
+    is_shown = any(
+        row.verdict.shows_difference
+        for row in evaluation.comparisons[measure]
+        if {row.a, row.b} == names
+    )
+    both = [
+        query_id
+        for query_id, sign in signs.items()
+        if sign and abs(differences.get(query_id, 0.0)) > ZERO_DIFFERENCE
+    ]
+    agreeing = sum(signs[query_id] * differences[query_id] > 0 for query_id in both)
+    mean = sum(differences.values()) / max(1, len(differences))
+    return LabelAgreement(measure, mean, is_shown, len(both), agreeing)

@@ -1,0 +1,120 @@
+"""The page for people who prefer one of two lists."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from harness.labels.compared_rankings import (
+    COMPARED_QUERIES,
+    ComparedRankings,
+    ComparisonDesign,
+    comparison_digest,
+    comparison_steps,
+)
+from harness.pages import content_security_policy, page_head, script_json
+from retrievers.errors import InputError, Problem
+from retrievers.files.text_files import explain_write_errors, open_text_file
+from retrievers.types import Document
+
+PAGE_BEGINNING = b"<!doctype html>"
+PAGE_SCRIPTS = ("mark_words.js", "prefer.js")
+PAGE_STYLES = ("judge.css", "prefer.css")
+
+
+@dataclass(frozen=True, slots=True)
+class PreferencePage:
+    """What a page of preferences shows."""
+
+    design: ComparisonDesign
+    compared: Sequence[ComparedRankings]
+    """Every query whose rankings differ, in the order of the page."""
+    documents: Mapping[str, Document]
+    next_command: str
+    """What to type when all is answered."""
+    power: str
+    """What so many answers can show."""
+    queries: int = COMPARED_QUERIES
+    """How many of the queries to show."""
+    no_texts: bool = False
+    """Whether ids stand in place of texts."""
+
+    @property
+    def shown(self) -> Sequence[ComparedRankings]:
+        """The queries that the page shows."""
+        return self.compared[: self.queries]
+
+
+def render_preference_page(page: PreferencePage) -> str:
+    """Return the page as one HTML text, in which no retriever has a list."""
+    loader = jinja2.PackageLoader("harness.labels")
+    env = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    style = "".join(loader.get_source(env, name)[0] for name in PAGE_STYLES)
+    scripts = [loader.get_source(env, name)[0] for name in PAGE_SCRIPTS]
+    rows = _page_data(page)
+    steps = rows["steps"]
+    return env.get_template("prefer.html").render(
+        digest=rows["page"],
+        next_command=page.next_command,
+        power=page.power,
+        repeated=len(steps) - len(page.shown),
+        head=page_head(
+            "Which list is better?",
+            content_security_policy(scripts, style),
+            Markup(style),  # noqa: S704  (files of this package)
+        ),
+        scripts=list(map(Markup, scripts)),
+        data=Markup(script_json(rows)),  # noqa: S704  (escaped for a script element)
+    )
+
+
+def write_preference_page(path: Path, page: PreferencePage) -> None:
+    """Write the page.
+
+    Raises:
+        InputError: it cannot be written, or would overwrite another kind of file.
+    """
+    with explain_write_errors(path):
+        if path.is_file() and not path.read_bytes().startswith(PAGE_BEGINNING):
+            problem = "exists, and is not a page"
+            remedy = "name another file with --output"
+            raise InputError(Problem(str(path), problem, remedy))
+    with explain_write_errors(path), open_text_file(path, "w") as file:
+        file.write(render_preference_page(page))
+
+
+def _page_data(page: PreferencePage) -> dict[str, Any]:
+    """Return the data of the script; sides are drawn, and retrievers have no names."""
+    numbers: dict[str, int] = {}
+    queries: list[dict[str, object]] = []
+    for pair in page.shown:
+        for id_ in sorted({*pair.a, *pair.b}):
+            numbers.setdefault(id_, len(numbers))
+        list_a = [numbers[id_] for id_ in pair.a]
+        list_b = [numbers[id_] for id_ in pair.b]
+        sides = (list_a, list_b) if pair.a_is_left else (list_b, list_a)
+        text = pair.query.id if page.no_texts else pair.query.text
+        queries.append(
+            {"id": pair.query.id, "text": text, "left": sides[0], "right": sides[1]}
+        )
+    steps = comparison_steps(page.shown, page.design.seed)
+    return {
+        "page": comparison_digest(page.compared, page.design),
+        "depth": page.design.depth,
+        "seed": page.design.seed,
+        "queries": queries,
+        "documents": [_document_row(page, id_) for id_ in numbers],
+        "steps": [step._asdict() for step in steps],
+    }
+
+
+def _document_row(page: PreferencePage, id_: str) -> dict[str, str]:
+    document = page.documents.get(id_)
+    if page.no_texts or document is None:
+        return {"title": id_, "text": ""}
+    return {"title": document.title, "text": document.text}

@@ -1,0 +1,1 @@
+"""From a folder without labels to a verdict."""

@@ -1,0 +1,111 @@
+"""Questions made from titles."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.dataset import Dataset, DatasetReference
+from harness.labels.pool import shuffle_key
+from harness.without_labels.layout import QUESTIONS_FILE, TryFolder
+from harness.without_labels.questions import write_questions
+from retrievers.errors import InputError, Problem
+from retrievers.files.text_files import explain_write_errors, open_text_file
+from retrievers.types import Document, Query
+
+MADE_QUESTIONS = 20
+MIN_TITLE_WORDS = 2
+"""A title of one word, such as "Introduction", asks nothing."""
+MAX_TITLE_WORDS = 20
+DOCUMENTS_FILE = "documents.jsonl"
+MADE_FIELD = "made"
+"""The field of a query that says what it was made from."""
+
+
+class TitledCorpus(NamedTuple):
+    """The documents without titles as a data set, and their titles."""
+
+    reference: DatasetReference
+    titles: Mapping[str, str]
+    """Document -> its title."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Title:
+    document_id: str
+    text: str
+
+
+def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
+    """Write a corpus without titles, with questions made from twenty of them.
+
+    A title that stays in what is indexed is found by its own words.
+
+    Raises:
+        InputError: fewer than two documents have a title.
+    """
+    titles: list[_Title] = []
+    part = folder.titles / f"{DOCUMENTS_FILE}.part"
+    with explain_write_errors(part):
+        folder.titles.mkdir(parents=True, exist_ok=True)
+        with open_text_file(part, "w") as file:
+            for document in dataset.documents():
+                titles.append(_Title(document.id, document.title))
+                row = {"id": document.id, "text": text_without_title(document)}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        os.replace(part, folder.titles / DOCUMENTS_FILE)  # noqa: PTH105
+    chosen = _choose_titles(titles)
+    if not chosen:
+        problem = "no document has a title that could be a question"
+        remedy = f'ask your own: harness try {folder.documents} -q "…"'
+        raise InputError(Problem(str(folder.documents), problem, remedy))
+    questions = [
+        Query(f"t{number}", title.text, {MADE_FIELD: "from a title"})
+        for number, title in enumerate(chosen, 1)
+    ]
+    write_questions(folder.titles / QUESTIONS_FILE, questions)
+    reference = DatasetReference(
+        folder.titles,
+        format="tables",
+        documents=DOCUMENTS_FILE,
+        queries=(QUESTIONS_FILE,),
+    )
+    return TitledCorpus(reference, {title.document_id: title.text for title in titles})
+
+
+def _choose_titles(titles: list[_Title]) -> list[_Title]:
+    """Return up to twenty titles that one document alone has, by a hash of its id."""
+    occurrences = Counter(title.text.casefold() for title in titles)
+    usable = [
+        title
+        for title in titles
+        if occurrences[title.text.casefold()] == 1
+        and MIN_TITLE_WORDS <= len(title.text.split()) <= MAX_TITLE_WORDS
+    ]
+    usable.sort(key=lambda title: shuffle_key(0, title.document_id))
+    return usable[:MADE_QUESTIONS]
+
+
+def text_without_title(document: Document) -> str:
+    r"""Return the text without the line that is its title.
+
+    >>> text_without_title(Document("a", "Annual leave", "# Annual leave\n25 days."))
+    '25 days.'
+    """
+    lines = document.text.split("\n")
+    for number, line in enumerate(lines):
+        if document.title and line.strip("#=* \r\t") == document.title:
+            end = number + 1
+            if end < len(lines) and _is_underline(lines[end]):
+                end += 1
+            del lines[number:end]
+            break
+    return "\n".join(lines).strip()
+
+
+def _is_underline(line: str) -> bool:
+    """Whether a line only marks the line above it as a heading."""
+    characters = set(line.strip())
+    return len(characters) == 1 and characters <= set("=-~^")

@@ -1,0 +1,140 @@
+"""The page of blind preferences in a real browser."""
+
+import json
+import time
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.support.ui import WebDriverWait
+
+from harness.labels.preferences_file import read_preferences
+from tests.support.browser import (
+    axe,
+    chromium,
+    complaints,
+    opened_again,
+    requests,
+    resize,
+)
+from tests.support.small import told
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def driver(tmp_path):
+    """Return a browser for each test, which may download."""
+    folder = tmp_path / "browser"
+    (folder / "downloads").mkdir(parents=True)
+    with chromium(folder / "profile", downloads=folder / "downloads") as browser:
+        browser.downloads = folder / "downloads"
+        yield browser
+
+
+@pytest.fixture
+def opened(driver, finished, tmp_path, capsys):
+    """Return a page of two retrievers on six queries."""
+    page = tmp_path / "prefer.html"
+    told(capsys, "prefer", finished.folder, "bm25", "hashing", "--output", page)
+    driver.get(page.as_uri())
+
+    def begun(_):
+        field = driver.find_element("css selector", "#judge")
+        if field.is_displayed():
+            field.clear()
+            field.send_keys("ann\n")
+        return not driver.find_element("css selector", "#judge").is_displayed()
+
+    WebDriverWait(driver, 60).until(begun, "the name is not taken")
+    return driver
+
+
+def press(driver, keys):
+    ActionChains(driver, duration=0).send_keys(keys).perform()
+
+
+def text(driver, selector):
+    return driver.find_element("css selector", selector).text
+
+
+def exported(driver):
+    driver.find_element("css selector", "#export").click()
+    file = driver.downloads / "preferences.jsonl"
+    WebDriverWait(driver, 60, 0.05).until(
+        lambda _: file.exists() and file.stat().st_size, "nothing was downloaded"
+    )
+    return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
+
+
+def lists(driver):
+    return [
+        driver.find_element("css selector", selector).get_attribute("textContent")
+        for selector in ("#left", "#right")
+    ]
+
+
+def steps(driver):
+    data = "return JSON.parse(document.getElementById('data').textContent)"
+    return driver.execute_script(data)["steps"]
+
+
+def test_keys_answer_and_the_export_has_every_answer(opened):
+    keys = "120120120120"
+    shown = []
+    total = len(steps(opened))
+    for number in range(total):
+        assert text(opened, "#count") == f"{number} of {total}"
+        shown.append((text(opened, "#query"), lists(opened)))
+        press(opened, keys[number])
+    assert "All is answered" in text(opened, "#done")
+    assert "--from ~/Downloads/preferences.jsonl" in text(opened, "#next")
+    assert text(opened, "#export") == f"Export {total} answers"
+    (rows,) = read_preferences([exported(opened)])
+    choices = {"1": "left", "2": "right", "0": "same"}
+    assert [row.choice for row in rows] == [choices[key] for key in keys[:total]]
+    assert {row.judge for row in rows} == {"ann"}
+    assert complaints(opened) == requests(opened) == []
+    repeats = [
+        number for number, step in enumerate(steps(opened)) if step["round"] == 2
+    ]
+    assert repeats
+    for number in repeats:
+        first = steps(opened)[number]["query"]
+        assert shown[number][0] == shown[first][0]
+        assert shown[number][1] == shown[first][1][::-1]
+
+
+def test_no_retriever_is_named_with_its_list(opened):
+    source = opened.page_source
+    command = text(opened, "#next") or json.dumps(
+        opened.execute_script("return document.getElementById('next').textContent")
+    )
+    assert "bm25" in command
+    assert source.count("bm25") == 1
+    assert source.count("hashing") == 1
+
+
+def test_answers_are_kept_and_undone(opened):
+    press(opened, "12")
+    opened_again(opened, opened.current_url, "#count", "2 of ")
+    press(opened, "u")
+    assert text(opened, "#count").startswith("1 of ")
+    press(opened, "0")
+    (rows,) = read_preferences([exported(opened)])
+    assert [row.choice for row in rows] == ["left", "same"]
+
+
+def test_a_telephone_has_one_list_above_the_other(opened):
+    resize(opened, 390, 800)
+    assert opened.execute_script("return document.documentElement.scrollWidth") <= 390
+    left, right = (
+        opened.find_element("css selector", selector).rect
+        for selector in ("#left", "#right")
+    )
+    assert right["y"] > left["y"] + left["height"] - 1
+    opened.find_element("css selector", "[data-choice=right]").click()
+    assert text(opened, "#count").startswith("1 of ")
+
+
+def test_everyone_can_use_it(opened):
+    assert axe(opened) == []
