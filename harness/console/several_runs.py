@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from harness.scoring.declared_settings import DeclaredSettings
 
 
-MAX_PRINTED_PAIRS = 6
-"""Pairs that a terminal shows."""
-
-
 def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperiment]]:
     """Load several experiment files, each with its data sets.
 
@@ -47,6 +43,23 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
     if problems:
         raise InputError(problems)
     return files
+
+
+def read_finished_files(
+    files: Sequence[Sequence[LoadedExperiment]], options: RunOptions
+) -> list[list[Results]]:
+    """Return the results of experiments that ran before; none if one has to run."""
+    from harness.running.finished_run import read_finished_sets
+
+    if options.fresh or options.only:
+        return []
+    finished: list[list[Results]] = []
+    for sets in files:
+        stored = read_finished_sets(sets, Path(options.results))
+        if not stored:
+            return []
+        finished.append(stored)
+    return finished
 
 
 def run_files(
@@ -213,12 +226,8 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
         )
     yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
     yield from fit_table(columns, width)
-    yield from map(text_line, sets_sentences(comparison, MAX_PRINTED_PAIRS))
-    unprinted = len(comparison.pairs) - MAX_PRINTED_PAIRS
-    if unprinted > 0:
-        yield text_line(
-            f"{unprinted} more pairs are on the page, and in --json.", "dim"
-        )
+    sentences = sets_sentences(comparison, limit=len(comparison.pairs))
+    yield from map(text_line, sentences)
 
 
 def _name(sets: Sequence[LoadedExperiment]) -> str:

@@ -1,6 +1,6 @@
 """Slices on which the leader's rival fails, or the leader itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from harness.evaluation.explain import (
     explain_scores,
 )
 from harness.records import PropertyValue, Results
-from harness.report.sections.misses import QueryGroup
+from harness.report.sections.query_groups import QueryGroup, order_by_loss
 from harness.report.view import View, runner_up
 from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
@@ -54,14 +54,12 @@ def failing_slices(view: View) -> FailingSlices:
     remedies = dict.fromkeys(
         finding.remedy for finding in explanation.findings if finding.remedy
     )
-    groups = [
-        _query_group(view, number, finding)
-        for number, finding in enumerate(explanation.findings)
-    ]
+    order = order_by_loss(view)
+    groups = [_query_group(view, order, finding) for finding in explanation.findings]
     return FailingSlices(
         tuple(map(view.with_short_names, explanation_sentences(explanation))),
         tuple(map(remedy_line, remedies)),
-        tuple(group for group in groups if group.query_indices),
+        tuple(group for group in groups if group.count),
     )
 
 
@@ -73,15 +71,13 @@ def _explain(
     return explain_scores(results, scores, settings, a, b=b)
 
 
-def _query_group(view: View, number: int, finding: SliceFinding) -> QueryGroup:
+def _query_group(view: View, order: Sequence[int], finding: SliceFinding) -> QueryGroup:
     """Return the queries of a slice as a group to choose."""
-    indices = [i for i in view.order if finding.mask[i] and view.grades[view.ids[i]]]
-    return QueryGroup(
-        key=f"slice-{number}",
-        title=f"{finding.loser} loses",
-        meaning=f"where {slice_phrase(finding.name)}",
-        query_indices=tuple(indices),
-    )
+    query_ids = [
+        view.ids[i] for i in order if finding.mask[i] and view.grades[view.ids[i]]
+    ]
+    title = f"{finding.loser} loses where {slice_phrase(finding.name)}"
+    return QueryGroup(title, tuple(query_ids))
 
 
 def property_texts(view: View) -> Mapping[str, list[str]]:
