@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from harness.records import Results
     from harness.running.options import RunOptions
     from harness.scoring.declared_settings import DeclaredSettings
+    from harness.stats.settings import Settings
 
 
 def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperiment]]:
@@ -190,14 +192,21 @@ def print_compared_sets(
     baseline: str | None,
     declared: DeclaredSettings,
     *,
+    used: Settings,
     as_json: bool,
 ) -> None:
     """Print the comparison of folders of several data sets, on the shared sets."""
     from harness.evaluation.compare_sets import compare_set_folders
+    from harness.records.data_sets_csv import read_sets
+    from harness.scoring.undeclared import undeclared_measure, undeclared_settings
 
-    comparison, set_notes = compare_set_folders(
-        paths, measures, baseline, declared.settings
+    comparison, set_notes = compare_set_folders(paths, measures, baseline, used)
+    folders = [results.folder for path in paths for results in read_sets(path)]
+    choices = (
+        *undeclared_measure(folders, comparison.measure),
+        *undeclared_settings(declared.settings, used),
     )
+    comparison = replace(comparison, undeclared=choices)
     notes = [*filter(None, [declared.note]), *set_notes]
     print_warnings(*notes)
     if as_json:

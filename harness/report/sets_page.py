@@ -15,6 +15,7 @@ from harness.records.data_sets_csv import SET_COLUMN_PREFIX, SETS_COLUMNS, SETS_
 from harness.report.charts.strip import StripAxis, fit_strip_axis
 from harness.report.language import language_attribute
 from harness.report.query_browser import QueryBrowser, build_query_browser
+from harness.report.sections.failing_slices import failing_slices
 from harness.report.sections.fails import (
     MAX_PAGE_BYTES,
     build_evidence,
@@ -165,7 +166,10 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
 
 def _query_browser(set_names: Sequence[str], views: Sequence[View]) -> QueryBrowser:
     """The queries of every set; those of the first are shown first."""
-    evidences = [build_evidence(view, MAX_PAGE_BYTES // len(views)) for view in views]
+    max_bytes = MAX_PAGE_BYTES // len(views)
+    evidences = [
+        build_evidence(view, failing_slices(view).groups, max_bytes) for view in views
+    ]
     choices: list[dict[str, object]] = []
     for set_name, view, evidence in zip(set_names, views, evidences, strict=True):
         sentence = loss_sentence(view)

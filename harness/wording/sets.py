@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.english import count_of, names_or_count, short_p_text, with_minus_sign
+from harness.english import (
+    count_of,
+    join_names,
+    names_or_count,
+    short_p_text,
+    with_minus_sign,
+)
 from harness.evaluation.verdict import Verdict
 from harness.stats.differences import SCORE_TOLERANCE
 from harness.wording.numerals import capital_numeral, numeral
@@ -39,6 +45,8 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
     leader, *others = comparison.ranked_retrievers
     if not others:
         return SetsVerdict(f"{leader} ran alone", "Add a second retriever to compare.")
+    if comparison.undeclared:
+        return _exploratory_verdict(comparison)
     worse = shown_worse(comparison, leader)
     counts = leads_sentence(comparison)
     sets = len(comparison.sets)
@@ -61,6 +69,18 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
         verb = "scores" if len(worse) == 1 else "score"
         reason = f"{capital_numeral(len(worse))} {verb} lower {average}; {reason}"
     return SetsVerdict(f"{leader} leads", f"{reason}. {counts}")
+
+
+def _exploratory_verdict(comparison: SetsComparison) -> SetsVerdict:
+    """Return the verdict by choices made after the runs, which recommends nothing."""
+    leader = comparison.ranked_retrievers[0]
+    choices = join_names(comparison.undeclared)
+    headline = f"Exploratory, by {choices}: {leader} has the best mean"
+    worse = shown_worse(comparison, leader)
+    reason = "No difference from it is shown."
+    if worse:
+        reason = f"It differs from {names_or_count(worse)}."
+    return SetsVerdict(headline, f"{reason} {leads_sentence(comparison)}")
 
 
 def shown_worse(comparison: SetsComparison, leader: str) -> list[str]:

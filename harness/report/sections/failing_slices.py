@@ -1,20 +1,16 @@
 """Slices on which the leader's rival fails, or the leader itself."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from harness.evaluation.explain import (
-    Explanation,
     Silence,
     SliceFinding,
     explain_scores,
 )
-from harness.records import PropertyValue, Results
+from harness.records import PropertyValue
 from harness.report.sections.query_groups import QueryGroup, order_by_loss
 from harness.report.view import View, runner_up
-from harness.scoring.scores import Scores
-from harness.stats.settings import Settings
 from harness.wording.explanation import (
     explanation_sentences,
     property_text,
@@ -48,7 +44,9 @@ def failing_slices(view: View) -> FailingSlices:
     leader = view.evaluation.leader
     if rival == leader:
         return NO_SLICES
-    explanation = _explain(view.results, view.scores, view.settings, rival, b=leader)
+    explanation = explain_scores(
+        view.results, view.scores, view.settings, rival, b=leader
+    )
     if explanation.silence is Silence.NO_SLICES:
         return NO_SLICES
     remedies = dict.fromkeys(
@@ -61,14 +59,6 @@ def failing_slices(view: View) -> FailingSlices:
         tuple(map(remedy_line, remedies)),
         tuple(group for group in groups if group.count),
     )
-
-
-@lru_cache(maxsize=1)
-def _explain(
-    results: Results, scores: Scores, settings: Settings, a: str, *, b: str
-) -> Explanation:
-    """Explain a difference; a page and its second page ask for the same one."""
-    return explain_scores(results, scores, settings, a, b=b)
 
 
 def _query_group(view: View, order: Sequence[int], finding: SliceFinding) -> QueryGroup:

@@ -66,10 +66,11 @@ def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
 
 
 def _build_section(view: View, max_bytes: int) -> Section:
-    evidence = build_evidence(view, max_bytes)
+    slices = failing_slices(view)
+    evidence = build_evidence(view, slices.groups, max_bytes)
     context = {
         "browser": build_query_browser(evidence, loss_sentence(view)),
-        "slices": failing_slices(view),
+        "slices": slices,
         "omitted": view.n - len(evidence.queries),
         "remaining": REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
     }
@@ -96,14 +97,16 @@ def loss_sentence(view: View) -> str:
     )
 
 
-def build_evidence(view: View, max_bytes: int) -> Evidence:
+def build_evidence(
+    view: View, slice_groups: Sequence[QueryGroup], max_bytes: int
+) -> Evidence:
     """Return the rankings of the page's queries.
 
     The queries on which the leader loses most come first, as far as there is room.
     """
     numbers = DocumentNumbers()
     queries = _queries_that_fit(view, numbers, max_bytes)
-    groups = group_queries(view, failing_slices(view).groups)
+    groups = group_queries(view, slice_groups)
     return Evidence(
         title=visible_text(view.manifest.name),
         section=f"where {view.evaluation.leader} fails",

@@ -255,6 +255,10 @@ def test_the_sets_are_gated_compared_and_exported_together(
     )
     fewer.write_text(text, encoding="utf-8")
     call("run", fewer, "--quiet", code=0)
+    exploratory = call("compare", SETS, TWO, "-m", "P@3", code=0).out
+    first_sentence = " ".join(exploratory.split()).partition("Exploratory, by ")[2]
+    assert first_sentence.startswith("measure P@3 (declared: nDCG@3): ")
+    assert "Use " not in exploratory
     rows = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
     # The same in both folders, and two that have one name.
     assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {
