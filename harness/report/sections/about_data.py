@@ -95,9 +95,9 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
     labels = {
         query_id: labelled.labels for query_id, labelled in view.results.queries.items()
     }
-    hits_by_retriever = (
-        (name, view.ranking_digests[name].primary_hits) for name in view.retrievers
-    )
+    hits_by_retriever = {
+        name: view.ranking_digests[name].primary_hits for name in view.retrievers
+    }
     rows = winners_by_rule(
         primary,
         other_grades(labels, relevance),

@@ -60,7 +60,7 @@ def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None
     expected = [
         "query length: 6",
         "quotation marks: yes",
-        "rarest word: 1",
+        "rarest word: in 1 document",
         "shared words: 100 %",
         "document length: 32",
     ]
