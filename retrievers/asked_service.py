@@ -61,9 +61,7 @@ class AskedService(ExternalRetriever):
             BackendError: it refused a request, kept failing, or its answer is not as
                 described.
         """
-        name = self._fingerprint(depth)
-        if self._trial > 1:
-            name = f"{name} trial {self._trial}"
+        name = self._cache_name(depth, self._trial)
         keys = text_keys(name, "query", [query.text for query in queries])
         query_by_key = dict(zip(keys, queries, strict=True))
         distinct_keys = list(query_by_key)
@@ -89,6 +87,18 @@ class AskedService(ExternalRetriever):
             ranked(answer["ids"], answer["scores"], depth) for answer in answers
         ]
         return self._recognised(rankings, meter)
+
+    def _cache_name(self, depth: int, trial: int) -> str:
+        """Return what answers are stored under, besides the query."""
+        name = self._fingerprint(depth)
+        return name if trial == 1 else f"{name} trial {trial}"
+
+    def count_cached(
+        self, texts: Sequence[str], depth: int, cache: Cache, trial: int
+    ) -> int:
+        """Return how many queries have an answer in a cache; nothing is sent."""
+        keys = text_keys(self._cache_name(depth, trial), "query", texts)
+        return sum(1 for _ in cache.get_texts(keys))
 
     def _cached_answers(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         """Return the answers in the cache by key."""
