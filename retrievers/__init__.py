@@ -33,6 +33,7 @@ RERANKERS = {
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25",
     "http": "retrievers.search_endpoint:Endpoint",
+    "mcp": "retrievers.agents.mcp_tool:McpTool",
     "python": "retrievers.function:Function",
     "run": "retrievers.saved_run:SavedRun",
 }

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers.passage import Passage
+from retrievers.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -39,6 +40,8 @@ class Ranking:
     id."""
     passages: tuple[Passage, ...] | None = None
     """The hits before they were collapsed to documents, best first; None if unknown."""
+    trace: Trace | None = None
+    """What an agent did to find them; it does not count for equality."""
 
     def __len__(self) -> int:
         return len(self.doc_ids)
@@ -58,6 +61,10 @@ class Ranking:
         """Return the same hits with passages; with none if they are unknown."""
         return replace(self, passages=None if passages is None else tuple(passages))
 
+    def with_trace(self, trace: Trace | None) -> Ranking:
+        """Return the same hits with what an agent did to find them."""
+        return replace(self, trace=trace)
+
 
 def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
     """Return the hits whose score is at least `min_score`.
@@ -69,7 +76,9 @@ def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
     passages = ranking.passages
     if passages is not None:
         passages = tuple(passage for passage in passages if passage.score >= min_score)
-    return Ranking(ranking.doc_ids[:count], ranking.scores[:count], passages)
+    return Ranking(
+        ranking.doc_ids[:count], ranking.scores[:count], passages, ranking.trace
+    )
 
 
 def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
@@ -79,7 +88,9 @@ def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
     ('b',)
     """
     hits = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
-    others = ranked([hit.doc_id for hit in hits], [hit.score for hit in hits])
+    others = ranked(
+        [hit.doc_id for hit in hits], [hit.score for hit in hits]
+    ).with_trace(ranking.trace)
     if ranking.passages is None:
         return others
     return others.with_passages(
@@ -100,6 +111,7 @@ def merge_duplicates(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
     for doc_id, score in ranking:
         best_scores.setdefault(same_as.get(doc_id, doc_id), score)
     merged = ranked(list(best_scores), list(best_scores.values()))
+    merged = merged.with_trace(ranking.trace)
     if ranking.passages is None:
         return merged
     return merged.with_passages(

@@ -37,6 +37,8 @@ from retrievers.ranking import without_document as without_document
 from retrievers.retriever import Retriever as Retriever
 from retrievers.store import Store as Store
 from retrievers.texts.token_estimate import Counts as Counts
+from retrievers.trace import ToolUse as ToolUse
+from retrievers.trace import Trace as Trace
 
 __all__ = [
     "MAX_DIMENSIONS",
@@ -65,6 +67,8 @@ __all__ = [
     "Span",
     "Store",
     "TextPair",
+    "ToolUse",
+    "Trace",
     "index_ranges",
     "is_model",
     "merge_duplicates",

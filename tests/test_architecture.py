@@ -63,6 +63,7 @@ FACES = {
     },
     "harness.experiment": {
         "harness.experiment",
+        "harness.experiment.agent_config",
         "harness.experiment.class_options",
         "harness.experiment.composed_configs",
         "harness.experiment.graph",

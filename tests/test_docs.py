@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -27,7 +27,16 @@ from harness.running.options import RunOptions
 from harness.writing.evaluation_tables import EVALUATION_COLUMNS as CSV
 from tests.harness.console.test_cli import commands
 from tests.support import tiny
+from tests.support.agent_fake import (
+    AgentProvider,
+    Messages,
+    ids_in,
+    question,
+    results,
+    uses,
+)
 from tests.support.qdrant_fake import fake_qdrant
+from tests.support.servers import serving
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -214,6 +223,14 @@ def test_the_quickstart_is_decided_by_the_test_that_is_declared(
     assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (p, 0.216)
 
 
+def one_search(messages: Messages, tools: list[str]) -> dict[str, Any]:
+    """A chat model that uses the first tool it has once, and answers with its hits."""
+    argument = "pattern" if tools[0] == "grep" else "query"
+    if not results(messages):
+        return uses(tools[0], **{argument: max(question(messages).split(), key=len)})
+    return uses("answer", doc_ids=ids_in(results(messages)[0]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
@@ -236,8 +253,9 @@ def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
     if "SPLADE" in text:
         monkeypatch.setenv("SPLADE", str(tiny.splade(tmp_path / "splade")))
         monkeypatch.setenv("COLBERT", str(tiny.colbert(tmp_path / "colbert")))
-    with fake_qdrant() as server:
+    with fake_qdrant() as server, serving(AgentProvider(one_search)) as chat:
         monkeypatch.setenv("QDRANT_URL", server.url)
+        monkeypatch.setenv("CHAT_URL", chat.url)
         follow(page, capsys)
 
 

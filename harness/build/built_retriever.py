@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from retrievers.agents.agent import Agent
 from retrievers.conditions import Condition
 from retrievers.dense import Dense
 from retrievers.filtered import Filtered
@@ -69,6 +70,11 @@ class BuiltRetriever:
     def rerankers(self) -> list[Reranker]:
         """The rerankers of its parts."""
         return [part.reranker for part in self.own_parts if isinstance(part, Reranked)]
+
+    @property
+    def agents(self) -> list[Agent]:
+        """Its parts that are chat models with tools."""
+        return [part for part in self.own_parts if isinstance(part, Agent)]
 
     @property
     def other_retrievers(self) -> list[Retriever]:

@@ -9,6 +9,7 @@ from functools import partial
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.options.placeholders import redact_keys
 from retrievers.options.user_code import wrap_user_errors
+from retrievers.services.chat_model import ChatModel
 from retrievers.types import Model, Retriever
 
 
@@ -59,3 +60,14 @@ def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
     return name_retriever(
         name, InputError(Problem(f"{table_key}.price", message, remedy))
     )
+
+
+def missing_chat_price(name: str, model: ChatModel) -> list[Problem]:
+    """Return the problem of a chat model without prices, which --max-cost needs."""
+    if model.has_prices:
+        return []
+    message = (
+        f"the price of {model.model} is not known, so that --max-cost cannot be kept"
+    )
+    remedy = "write input_price and output_price: dollars per million tokens"
+    return name_retriever(name, InputError(Problem("model", message, remedy)))

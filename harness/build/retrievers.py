@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from harness.build.agents import build_agent
 from harness.build.built_retriever import BuiltRetriever
 from harness.build.missing import name_retriever
+from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import PartConfig
 from harness.experiment.composed_configs import FusionConfig, RerankConfig
 from harness.experiment.graph import direct_parts, order_retrievers, used_retrievers
@@ -41,6 +43,7 @@ def build_retrievers(
         InputError: the problems of every retriever.
     """
     pool = PartPool()
+    by_name = {config.name: config for config in configs}
     retrievers: dict[str, Retriever] = {}
     built: list[BuiltRetriever] = []
     problems: list[Problem] = []
@@ -49,7 +52,7 @@ def build_retrievers(
             uses = used_retrievers(config)
             if not set(uses) <= retrievers.keys():
                 continue  # the problem of its part is reported
-            builder = RetrieverBuilder(pool, retrievers)
+            builder = RetrieverBuilder(pool, retrievers, by_name)
             retriever = builder.build(config)
             retrievers[config.name] = retriever
             conversation = config.conversation
@@ -93,6 +96,13 @@ class PartPool:
     model_configs: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """`id` of an encoder or a reranker -> its table."""
 
+    def of_models(self) -> "PartPool":
+        """Return a pool that shares the models alone."""
+        models = {
+            key: part for key, part in self.parts.items() if isinstance(part, Model)
+        }
+        return PartPool(models, self.model_configs)
+
     def get_or_build(self, key: str, build_part: Callable[[], Part]) -> Part:
         """Return the part of a key, built at the first request."""
         if key not in self.parts:
@@ -129,6 +139,8 @@ class RetrieverBuilder:
     pool: PartPool
     retrievers: Mapping[str, Retriever]
     """The retrievers of the experiment that are built already."""
+    configs: Mapping[str, RetrieverConfig]
+    """The tables of all retrievers of the experiment."""
     part_names: dict[int, str] = field(default_factory=dict)
     """`id` of a part -> its name, of those that this retriever uses."""
 
@@ -150,6 +162,8 @@ class RetrieverBuilder:
                     config.weights,
                     config.minimum,
                 )
+            case AgentConfig():
+                return build_agent(config, self._own_searches(config))
             case RerankConfig():
                 return self._part(config.of)
             case VectorRetrieverConfig():
@@ -168,6 +182,20 @@ class RetrieverBuilder:
         retriever = self.retrievers[part]
         self.part_names[id(retriever)] = part
         return retriever
+
+    def _own_searches(self, config: AgentConfig) -> dict[str, Retriever]:
+        """Return the retrievers that an agent searches with, built for it alone.
+
+        It asks them queries of its own, also where the run knows their answers from
+        before and does not index them. Models are shared.
+        """
+        pool = self.pool.of_models()
+        own: dict[str, Retriever] = {}
+        builder = RetrieverBuilder(pool, own, self.configs)
+        wanted = [self.configs[name] for name in _names_below(config, self.configs)]
+        for part in order_retrievers(tuple(wanted)):
+            own[part.name] = builder.build(part)
+        return {name: own[name] for name in config.of}
 
     def _dense(self, config: VectorRetrieverConfig) -> Dense:
         encoder = self.pool.encoder(config.encoder)
@@ -213,6 +241,16 @@ class RetrieverBuilder:
                     for problem in error.problems
                 ]
             ) from None
+
+
+def _names_below(
+    config: RetrieverConfig, configs: Mapping[str, RetrieverConfig]
+) -> tuple[str, ...]:
+    """Return the names of the retrievers that a table uses, directly or not."""
+    names: dict[str, None] = {}
+    for name in used_retrievers(config):
+        names |= dict.fromkeys([*_names_below(configs[name], configs), name])
+    return tuple(names)
 
 
 def _shared_key(config: RetrieverConfig) -> str:

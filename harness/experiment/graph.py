@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from harness.experiment.agent_config import AgentConfig
 from harness.experiment.composed_configs import FusionConfig, RerankConfig
 from harness.experiment.retriever_config import RetrieverConfig
 from harness.experiment.vector_configs import DenseConfig
@@ -10,7 +11,7 @@ from harness.experiment.vector_configs import DenseConfig
 def direct_parts(config: RetrieverConfig) -> tuple[str | RetrieverConfig, ...]:
     """Return the retrievers that a retriever uses: names, or tables."""
     match config:
-        case FusionConfig():
+        case FusionConfig() | AgentConfig():
             return config.of
         case RerankConfig():
             return (config.of,)

@@ -235,6 +235,8 @@ def _code_of_part(part: Mapping[Any, Any], key: str) -> str:
         return f"call = {part.get('call')}"
     if isinstance(kind, str) and kind not in KINDS_WITHOUT_CODE[key]:
         return f"kind = {kind}, of another package"
+    if kind == "mcp" and part.get("command"):
+        return f"command = {list(part['command'])}"
     if part.get("trust_remote_code"):
         return "trust_remote_code"
     return ""

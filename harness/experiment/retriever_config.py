@@ -67,8 +67,8 @@ class RetrieverConfig(StrictTable):
     """Whether scores can be compared between queries, as those of cosines and
     cross-encoders can."""
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = None
-    """How often the run asks a retriever that may answer differently each time (http,
-    python); scores are averaged within the query."""
+    """How often the run asks a retriever that may answer differently each time (agent,
+    http, mcp, python); scores are averaged within the query."""
     omitted_when_empty: ClassVar[tuple[str, ...]] = ()
     """Keys that are not written where they say nothing: manifests of earlier versions
     know the same retriever."""

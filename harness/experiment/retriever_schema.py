@@ -7,6 +7,7 @@ import pydantic
 from pydantic import Field, model_serializer, model_validator
 from pydantic_core import CoreSchema
 
+from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import (
     JsonSchema,
     kind_table,
@@ -99,6 +100,7 @@ class CustomConfig(RetrieverConfig):
 
 
 CONFIGS_BY_KIND: dict[str, type[RetrieverConfig]] = {
+    "agent": AgentConfig,
     "dense": DenseConfig,
     "fusion": FusionConfig,
     "multivector": MultivectorConfig,

@@ -18,6 +18,7 @@ from harness.preflight.plan_rows import (
     reranking_rows,
     verification_rows,
 )
+from harness.preflight.service_rows import agent_rows, service_rows
 from harness.preflight.throughput import Throughput, read_earlier_runs
 from retrievers.cache import Cache, default_cache_path
 
@@ -113,6 +114,8 @@ def plan_run(
         for built in retrievers:
             _plan_encoders(built, context, rows, models)
             _plan_rerankers(built, context, rows, models)
+            rows += service_rows(built, context)
+            rows += agent_rows(built, context)
         judging = plan_judging(context)
         if judging is not None:
             rows.append(judging.row)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
 from harness.experiment import JudgeConfig
+from retrievers.asked_service import AskedService
 from retrievers.cache import Cache, default_cache_path
 from retrievers.errors import BackendError, HarnessError
 from retrievers.meter import Meter, single_call
 from retrievers.options.user_code import wrap_user_errors
-from retrievers.search_endpoint import Endpoint
 from retrievers.services.chat_model import Prompt
 from retrievers.stores.options import StoreOptions
 from retrievers.types import Query
@@ -86,7 +86,7 @@ def _services_of(
     """Yield the services of a retriever, each with its identity."""
     yield from _model_services(built, query)
     for retriever in built.other_retrievers:
-        if isinstance(retriever, Endpoint):
+        if isinstance(retriever, AskedService):
             ping_endpoint = partial(retriever.answer, query, 1, Meter())
             yield object(), Service(built.name, "endpoint", ping_endpoint)
     for dense in built.dense_parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
@@ -16,7 +16,7 @@ from harness.records.jsonl import new_text_file, parse_record
 from retrievers.files import trec_files
 from retrievers.files.trec_columns import encode_id
 from retrievers.meter import StageTotals
-from retrievers.types import Passage, Ranking
+from retrievers.types import Passage, Ranking, Trace
 
 TRIAL_SEPARATOR = "~"
 """Between a retriever and a further trial in names of files; no retriever has it."""
@@ -81,6 +81,9 @@ def _ranking_line(
     if ranking.passages is not None:
         passages = json.dumps(ranking.passages, ensure_ascii=False)
         line += f', "passages": {passages}'
+    if ranking.trace is not None:
+        trace = json.dumps(asdict(ranking.trace), ensure_ascii=False)
+        line += f', "trace": {trace}'
     if trial > 1:
         line += f', "trial": {trial}'
     return f"{line}}}\n"
@@ -116,6 +119,8 @@ class RankingRow:
     passages: tuple[Passage, ...] | None = None
     """Document, start, end, tokens and score of each; best first."""
     trial: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = 1
+    trace: Trace | None = None
+    """What an agent did for the query."""
 
     def __post_init__(self) -> None:
         """Refuse a ranking without one score for each document, or impossible passages.
@@ -139,5 +144,5 @@ def ranking_from_json(line: bytes) -> TrialRanking:
     row = parse_record(RankingRow, line)
     scores = np.array(row.scores, dtype=np.float64)
     scores.setflags(write=False)
-    ranking = Ranking(row.doc_ids, scores, row.passages)
+    ranking = Ranking(row.doc_ids, scores, row.passages, row.trace)
     return TrialRanking(row.query_id, ranking, row.trial)

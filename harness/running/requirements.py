@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.build.built_retriever import BuiltRetriever
 from harness.build.missing import (
     collect_part_errors,
+    missing_chat_price,
     missing_price,
     missing_requirements,
 )
@@ -58,6 +59,8 @@ def _missing_prices(built: BuiltRetriever) -> list[Problem]:
         problems += missing_price(built.name, "encoder", dense.encoder)
     for reranker in built.rerankers:
         problems += missing_price(built.name, "rerank", reranker)
+    for agent in built.agents:
+        problems += missing_chat_price(built.name, agent.model)
     return problems
 
 

@@ -20,7 +20,7 @@ from harness.scoring.ranked_passages import (
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, Rankings, ScoreColumn, Scores, Trials
 from harness.stats.settings import Statistics
-from retrievers.types import Query
+from retrievers.types import Floats, Query
 
 
 def score_by_labels(
@@ -146,6 +146,14 @@ class _ScoredTrials(NamedTuple):
     """None if claims decide."""
 
 
+def _average(by_trial: Sequence[Floats]) -> Floats:
+    """Return the mean over trials, of equal numbers that number to the last digit."""
+    first = by_trial[0]
+    further = np.subtract(by_trial, first)
+    mean: Floats = first + np.mean(further, axis=0)
+    return mean
+
+
 def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _ScoredTrials:
     """Score every trial of one retriever."""
     judged_measure = Measure("Judged", setup.primary.cutoff)
@@ -163,7 +171,7 @@ def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _Score
     columns: list[ScoreColumn] = []
     for measure in setup.measures:
         by_trial = [values.values_of(measure) for values in computed]
-        averaged = by_trial[0] if len(trials) == 1 else np.mean(by_trial, axis=0)
+        averaged = _average(by_trial)
         query_ids = computed[0].query_ids
         columns.append(ScoreColumn(str(measure), retriever, query_ids, averaged))
     queries = [setup.queries[query_id] for query_id in computed[0].query_ids]

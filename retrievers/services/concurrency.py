@@ -15,6 +15,8 @@ from retrievers.services.service_errors import RequestRefused
 
 POLL_SECONDS = 0.2
 """Seconds between two checks whether a pause should end."""
+CLOSE_SECONDS = 8.0
+"""Seconds that the end of the program waits for a client to close."""
 STOPPED_MESSAGE = "stopped, since another request failed or the run was interrupted"
 RequestType = TypeVar("RequestType")
 AnswerType = TypeVar("AnswerType")
@@ -56,6 +58,12 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 def close_later(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Close a client on its event loop, after its model was garbage-collected."""
     asyncio.run_coroutine_threadsafe(close(), _event_loop())
+
+
+def wait_for_close(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Close a client on its event loop, and wait for that for some seconds."""
+    future = asyncio.run_coroutine_threadsafe(close(), _event_loop())
+    wait([future], CLOSE_SECONDS)
 
 
 async def in_thread(function: Callable[[], AnswerType]) -> AnswerType:

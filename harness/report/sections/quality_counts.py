@@ -31,6 +31,10 @@ COUNT_PHRASES = {
     "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
+    "declined": "requests that the model's endpoint declined",
+    "agent_calls_ended": "queries whose agent answered at the limit of calls",
+    "agent_tokens_ended": "queries whose agent met the limit of tokens",
+    "agent_out_of_form": "queries whose agent gave no answer that can be read",
     "unanswered": (
         "requests without a usable response, which may be billed (estimated cost)"
     ),

@@ -1,0 +1,162 @@
+"""A chat model that uses tools."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
+
+from retrievers.meter import Call
+from retrievers.options.placeholders import expand
+from retrievers.services import remote_model
+from retrievers.services.addresses import OPENAI_URL, is_server_of
+from retrievers.services.caller import PaidAnswer
+from retrievers.services.chat_model import ChatModel
+from retrievers.services.concurrency import run_request
+from retrievers.services.service_errors import RequestRefused, explain_unreadable
+from retrievers.texts.token_estimate import estimate_tokens
+
+Message = dict[str, Any]
+"""A message in the JSON of a request."""
+_TEMPERATURE = "temperature"
+
+
+class ToolCall(NamedTuple):
+    """A tool that the model asks for."""
+
+    tool: str
+    arguments: str
+    """JSON, unless the model made a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReply:
+    """One reply, as it is kept in the cache."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tokens: int = 0
+    """Billed tokens of prompt and reply; an estimate if the server reports none."""
+    usd: float = 0.0
+    seconds: float = 0.0
+    declined: str = ""
+    """Why the endpoint declined; empty if it did not."""
+
+    def as_json(self) -> str:
+        """Return the text that is cached."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+_REPLIES = TypeAdapter(ToolReply)
+
+
+def reply_from_json(text: str) -> ToolReply:
+    """Return a reply of the cache."""
+    return _REPLIES.validate_json(text)
+
+
+class ToolRequest(NamedTuple):
+    """All messages so far, and the tools that may be used."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]]
+
+    def as_json(self) -> str:
+        """Return the text by which its reply is cached."""
+        return json.dumps(self, ensure_ascii=False, sort_keys=True)
+
+    @property
+    def estimated_tokens(self) -> int:
+        """An estimate of its tokens."""
+        return int(estimate_tokens([self.as_json()])[0])
+
+
+class ToolModel(ChatModel):
+    """A chat model whose requests have tools."""
+
+    def request(self, tool_request: ToolRequest, call: Call) -> ToolReply:
+        """Return the reply to a request.
+
+        Raises:
+            BackendError: it failed for good.
+        """
+        self._client()
+        started = time.perf_counter()
+        reply = run_request(self._request(tool_request, call), call.stopped)
+        if reply.declined:
+            call.meter.count(declined=1)
+        seconds = time.perf_counter() - started
+        return ToolReply(
+            reply.text,
+            reply.tool_calls,
+            reply.tokens,
+            reply.usd,
+            round(seconds, 3),
+            reply.declined,
+        )
+
+    async def _request(self, tool_request: ToolRequest, call: Call) -> ToolReply:
+        """Send a request, without a temperature if the server refuses it."""
+        omitted = self._unsupported | {"response_format"}
+        while True:
+            try:
+                return await self._send_tools(tool_request, omitted, call)
+            except RequestRefused as refusal:
+                option = self._refused_option(refusal, omitted)
+                if not option:
+                    return ToolReply("", declined=str(refusal))
+                omitted |= {option}
+                self._unsupported |= {option}
+
+    async def _send_tools(
+        self, tool_request: ToolRequest, omitted: frozenset[str], call: Call
+    ) -> ToolReply:
+        client = self._client()
+        is_openai = is_server_of(self.server, OPENAI_URL)
+        body: dict[str, Any] = {
+            "model": expand(self.model),
+            "messages": list(tool_request.messages),
+            "tools": list(tool_request.tools),
+            "max_completion_tokens" if is_openai else "max_tokens": self.max_tokens,
+        }
+        if _TEMPERATURE not in omitted:
+            body[_TEMPERATURE] = self.temperature
+        sent = tool_request.estimated_tokens
+
+        async def attempt() -> PaidAnswer[ToolReply]:
+            answer = await client.ask(client.completions, **body)
+            with explain_unreadable(self.name, answer):
+                return self._read_tools(answer, sent)
+
+        expected_cost = self._cost(sent, self.max_tokens)
+        return await self._caller.call(attempt, expected_cost, call, sent)
+
+    def _read_tools(self, answer: Any, estimated: int) -> PaidAnswer[ToolReply]:
+        """Return the reply in an answer, and its cost.
+
+        Raises:
+            Exception: one of UNREADABLE_ERRORS if the answer is not of the protocol.
+        """
+        message = answer["choices"][0]["message"]
+        usage = answer.get("usage") or {}
+        text = message.get("content") or ""
+        if not isinstance(text, str):
+            raise ValueError
+        functions = [call["function"] for call in message.get("tool_calls") or []]
+        tool_calls = tuple(
+            ToolCall(str(function["name"]), str(function["arguments"]))
+            for function in functions
+        )
+        sent = remote_model.billed_tokens(usage.get("prompt_tokens"))
+        received = remote_model.billed_tokens(usage.get("completion_tokens"))
+        if not sent:
+            sent = estimated
+            received = int(estimate_tokens([text + json.dumps(functions)])[0])
+        cost = self._cost(sent, received)
+        refusal = str(message.get("refusal") or "") if not (text or functions) else ""
+        reply = ToolReply(text, tool_calls, cost.tokens, cost.usd, declined=refusal)
+        return PaidAnswer(reply, cost)

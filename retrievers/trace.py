@@ -1,0 +1,36 @@
+"""What an agent did for one query."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+AgentEnd = Literal["answer", "calls", "tokens", "form", "declined"]
+"""It answered; the limit of calls or of tokens ended it, and what its tools had found
+counts; its answer could not be read; or the model declined."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One use of a tool."""
+
+    tool: str
+    arguments: str
+    """JSON, as the model sent it."""
+    hits: tuple[str, ...]
+    """The ids of the documents that it returned, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The uses of tools for one query, with what they took."""
+
+    uses: tuple[ToolUse, ...]
+    calls: int
+    """Requests to the model."""
+    tokens: int
+    """Of its prompts and replies, as billed, also those in the cache."""
+    usd: float
+    """What they cost when they were sent."""
+    seconds: float
+    """Of the requests when they were sent; the tools' own are in none of them, so that
+    a run out of the cache writes the same."""
+    end: AgentEnd
