@@ -20,6 +20,7 @@ from harness.dataset.check_queries import (
 )
 from harness.dataset.choose_reader import open_source
 from harness.dataset.dataset import Dataset
+from harness.dataset.excluded_documents import match_excluded
 from harness.dataset.labels import Labels
 from harness.dataset.match_labels import MatchedLabels, columns_read_as, match_labels
 from harness.dataset.merge_judgments import (
@@ -75,6 +76,7 @@ def load_dataset(
     matched = match_labels(source, problems, documents, queries, drop=drop)
     if matched.labels and _has_clicks(problems):
         problems.notes["clicked-label"] = [*matched.labels]
+    queries = match_excluded(queries, matched.labels, documents, problems, drop=drop)
     search = LabelColumnSearch({})
     if not matched.labels and documents.ids:
         search = find_label_column(problems, documents, reference.columns)
@@ -219,6 +221,8 @@ def _dataset_digest(
             row.append(reference)
         if query.history:
             row.append(query.history)
+        if query.excluded:
+            row.append({"excluded": query.excluded})
         digest.update(digest_line(row))
     return digest.hexdigest()
 

@@ -34,7 +34,7 @@ from retrievers.types import Query
 
 RowSource = Callable[[ReadProblems], Iterable[LocatedRow]]
 REQUIRED_QUERY_KINDS = ("query_id", "query")
-OPTIONAL_KINDS = ("title", "reference", "claims")
+OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
 """Kinds of columns that, if declared, only some rows must have."""
 SAMPLED_ROWS = 200
 """Rows, at most, whose cells are sampled to find out if they name documents."""
@@ -163,6 +163,7 @@ class _DistinctQueries:
         """Of queries without a column of ids."""
         self._texts_by_id: dict[str, str] = {}
         """Of queries with one, and with labels."""
+        self._excluded_by_id: dict[str, tuple[str, ...]] = {}
         self._rows_by_text = Counter[str]()
 
     @property
@@ -173,7 +174,19 @@ class _DistinctQueries:
     def add(self, query: Query, row: PlacedRow) -> bool:
         """Add a query; False if the row is one more label of an earlier one."""
         if row.name("query_id") is None:
-            return self._add_without_id(query, row)
+            is_new = self._add_without_id(query, row)
+            query_id = query.id if is_new else self._ids_by_text[query.text]
+        else:
+            is_new = self._add_with_id(query, row)
+            query_id = query.id
+        excluded = self._excluded_by_id.setdefault(query_id, query.excluded)
+        if query.excluded not in ((), excluded):
+            problem = f"{query.text[:MAX_SHOWN_QUERY_LENGTH]!r} leaves out other "
+            problem += "documents than on its first row"
+            row.add_problem(problem, "list all of them on its first row")
+        return is_new
+
+    def _add_with_id(self, query: Query, row: PlacedRow) -> bool:
         has_list = row.name("relevant") is not None
         if self._has_labels and (row.name("label_document") or not has_list):
             if self._texts_by_id.get(query.id) == query.text:
