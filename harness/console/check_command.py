@@ -17,6 +17,7 @@ from harness.console.dataset_arguments import (
     HeaderOption,
     LabelFile,
     MatchFields,
+    PagesOption,
     QueryFiles,
     SplitName,
     dataset_reference,
@@ -59,6 +60,7 @@ def check(
     header: HeaderOption = None,
     dangling: DanglingOption = None,
     match: MatchFields = None,
+    pages: PagesOption = None,
     as_json: shared.JsonOutput = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens,
@@ -68,7 +70,16 @@ def check(
 
     load_language_model()  # on another core, while the rest is imported
     options = DatasetOptions(
-        columns, documents, queries, labels, form, split, header, dangling, match
+        columns=columns,
+        documents=documents,
+        queries=queries,
+        labels=labels,
+        format=form,
+        split=split,
+        header=header,
+        dangling=dangling,
+        match=match,
+        pages=pages,
     )
     reference: DatasetReference | None = None
     if target.lower().endswith(".toml"):

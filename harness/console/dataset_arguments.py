@@ -52,6 +52,8 @@ MATCH_OPTION = typer.Option(
     help="Fields by which labels name documents, such as file,page.",
 )
 MatchFields = Annotated[str | None, MATCH_OPTION]
+PAGES_OPTION = typer.Option("--pages", help="Each page of a PDF is a document.")
+PagesOption = Annotated[bool | None, PAGES_OPTION]
 
 
 def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
@@ -93,6 +95,7 @@ class DatasetOptions(NamedTuple):
     header: bool | None
     dangling: str | None
     match: str | None
+    pages: bool | None
 
     def given_options(self) -> dict[str, bool]:
         """The options, and whether each was given."""
@@ -123,6 +126,7 @@ def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
         split=options.split,
         header=options.header,
         drop_dangling=options.dangling is not None,
+        pages=bool(options.pages),
         match=tuple(filter(None, (options.match or "").split(","))),
     )
 

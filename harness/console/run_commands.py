@@ -17,6 +17,7 @@ from harness.console.dataset_arguments import (
     HeaderOption,
     LabelFile,
     MatchFields,
+    PagesOption,
     QueryFiles,
     SplitName,
     dataset_reference,
@@ -227,12 +228,22 @@ def init(
     header: HeaderOption = None,
     dangling: DanglingOption = None,
     match: MatchFields = None,
+    pages: PagesOption = None,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.init.write_experiment import write_experiment
 
     options = DatasetOptions(
-        columns, documents, queries, labels, form, split, header, dangling, match
+        columns=columns,
+        documents=documents,
+        queries=queries,
+        labels=labels,
+        format=form,
+        split=split,
+        header=header,
+        dangling=dangling,
+        match=match,
+        pages=pages,
     )
     experiment = write_experiment(dataset_reference(folder, options), output)
     print_lines(*experiment.lines())

@@ -39,6 +39,8 @@ READERS_BY_FORMAT = {
 
 If no format is declared, they are tried in this order.
 """
+PAGED_FORMATS = ("tables", "markdown")
+"""Formats whose documents may be pages of PDF."""
 MAX_SHOWN_NAMES = 8
 """Suffixes, or sheets, at most, that a message shows."""
 
@@ -75,6 +77,10 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     format_name = format_name or detect_format(reference, files)
     if format_name is None:
         raise InputError(_unknown_content(reference, files))
+    if reference.pages and format_name not in PAGED_FORMATS:
+        problem = f"the data set is {format_name}, and only a folder of PDF has pages"
+        remedy = "leave pages = true out (--pages)"
+        raise InputError(Problem("dataset.pages", problem, remedy))
     return format_name, import_reader(format_name).read(reference, files)
 
 

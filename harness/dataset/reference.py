@@ -61,6 +61,8 @@ class DatasetReference:
     """Kind of column -> its name in the tables."""
     match: tuple[str, ...] = ()
     """Fields by which labels identify documents; empty if they use ids."""
+    pages: bool = False
+    """Whether each page of a PDF is a document."""
     header: bool | None = None
     """Whether the first row of a table is its header.
 

@@ -1,6 +1,7 @@
 """Unused columns that may hold labels."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from harness.dataset.columns import (
     declared_field_names,
     not_labels_remedy,
 )
+from harness.dataset.convert import CONVERTED_SUFFIXES
 from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
 from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
@@ -32,7 +34,12 @@ from harness.dataset.usual_names import (
 from harness.dataset.written_values import parse_grade
 from retrievers.errors import Problem
 
-PAGE_NAMES = ("page", "pages", "pageno", "pagenumber", "pagenumbers", "evidencepages")
+PDF_FORMAT = CONVERTED_SUFFIXES[".pdf"]
+PAGE_NAMES = tuple(
+    f"{prefix}{name}"
+    for prefix in ("", "evidence", "gold", "relevant", "expected", "source")
+    for name in ("page", "pages", "pageno", "pagenum", "pagenumber", "pagenumbers")
+)
 """Names of columns of pages, beside a column of files."""
 FILE_WORDS = frozenset(
     ["file", "filename", "files", "path", "url", "source", "pdf", "doc", "document"]
@@ -139,15 +146,24 @@ def _refuse_unused_pages(
             words_of_name(column)
         ):
             continue
-        paths = f'["{column}", "{pages}"]'
-        problems.add(
-            file,
-            f"{pages!r} is not used, so that every page of {column!r} is relevant",
-            f"if documents are pages: columns = {{ label_document = {paths} }}, "
-            f"match = {paths} (--columns label_document={column},{pages} "
-            f"--match {column},{pages}); "
-            f"if whole files are relevant: {declaration(FIELDS_KIND, pages)}",
-        )
+        problem = f"{pages!r} is not used, so that every page of {column!r} is relevant"
+        remedy = _pages_remedy(column, pages, problems)
+        whole = f"if whole files are relevant: {declaration(FIELDS_KIND, pages)}"
+        problems.add(file, problem, f"{remedy}; {whole}")
+
+
+def _pages_remedy(column: str, pages: str, problems: ReadProblems) -> str:
+    """Return how labels name pages of PDF, or documents that have both fields."""
+    paths = f'["{column}", "{pages}"]'
+    declared = f"columns = {{ label_document = {paths} }}"
+    option = shlex.quote(f"label_document={column},{pages}")
+    if any(PDF_FORMAT in sizes for sizes in problems.table_sizes.values()):
+        return f"if pages are: pages = true, {declared} (--pages --columns {option})"
+    match = shlex.quote(f"{column},{pages}")
+    return (
+        f"if documents are pages: {declared}, match = {paths} "
+        f"(--columns {option} --match {match})"
+    )
 
 
 def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedColumn:

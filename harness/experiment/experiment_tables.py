@@ -56,6 +56,8 @@ class DatasetConfig(StrictTable):
     match: str | tuple[str, ...] | None = None
     """The field, or fields, by which labels name documents, such as page; left out,
     their ids."""
+    pages: bool = False
+    """Each page of a PDF is a document, house.pdf#3 the third of house.pdf."""
     exclude_self: bool = False
     """Keep the document that has a query's id out of that query's answers."""
 

@@ -34,6 +34,7 @@ def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
         columns=columns,
         match=_as_tuple(table.match),
         header=table.header,
+        pages=table.pages,
     )
     if reference.scheme:
         return reference

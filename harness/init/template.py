@@ -22,6 +22,7 @@ REFERENCE_KEYS = (
     "columns",
     "match",
     "header",
+    "pages",
 )
 """The keys of the table of a data set, beside its path."""
 MAX_EXAMINED_LETTERS = 500
@@ -87,7 +88,7 @@ def _dataset_table(reference: DatasetReference) -> object:
     options: dict[str, Any] = {}
     for key in REFERENCE_KEYS:
         option = getattr(reference, key)
-        if option or option is False:
+        if option or (key == "header" and option is False):
             options[key] = option
     return {"path": reference.name, **options} if options else reference.name
 

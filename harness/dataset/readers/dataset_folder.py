@@ -153,6 +153,7 @@ def open_documents(
     """
     table = _find_document_table(reference, folder)
     if table is not None:
+        _refuse_pages_of_table(reference)
         return TableSource(
             document_rows=table_rows(reference, [table], DOCUMENT_COLUMNS),
             query_rows=rows_of_files(),
@@ -165,7 +166,20 @@ def open_documents(
         suffixes = ".tsv, .jsonl, .parquet or .xlsx"
         remedy = f"name the file: documents = …; or call it documents.csv, {suffixes}"
         raise InputError(Problem(str(text_folder), "holds no documents", remedy))
-    return partial(markdown_folder.read_documents, text_folder, used_paths)
+    return partial(
+        markdown_folder.read_documents,
+        text_folder,
+        used_paths,
+        by_page=reference.pages,
+    )
+
+
+def _refuse_pages_of_table(reference: DatasetReference) -> None:
+    """Raise InputError if the documents of a table are to be pages."""
+    if reference.pages:
+        problem = "the documents are a table, and only PDF has pages"
+        remedy = "leave pages = true out (--pages)"
+        raise InputError(Problem("dataset.pages", problem, remedy))
 
 
 def _find_document_table(
