@@ -154,3 +154,14 @@ def short_p_text(p: float | None) -> str:
         if p >= 0.9995
         else f"{p:.3f}".removeprefix("0")
     )
+
+
+def shared_word_count(without: int, queries: int) -> str:
+    """Say how many queries have no word of a document.
+
+    >>> shared_word_count(3, 40), shared_word_count(1, 1)
+    ('3 of 40 queries share no word with the corpus', '1 of 1 query shares no word \
+with the corpus')
+    """
+    verb = "shares" if without == 1 else "share"
+    return f"{without:,} of {count_of(queries, 'query')} {verb} no word with the corpus"

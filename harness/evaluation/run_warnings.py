@@ -33,6 +33,7 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
+    yield from _shared_word_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
             name: scores.judged_shares[name]
@@ -94,6 +95,17 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
     if evaluation.is_chosen and not evaluation.baseline:
         return [(evaluation.leader, name) for name in evaluation.shown_worse]
     return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
+
+
+def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the queries of which no document has a word, if there are any."""
+    ids: dict[str, None] = {}
+    for name in manifest.finished:
+        notes = manifest.ledger.retrievers[name].notes
+        ids |= dict.fromkeys(notes.get("no-shared-word", ()))
+    if ids:
+        numbers = (len(ids), manifest.dataset.queries)
+        yield RunWarning(WarningKind.NO_SHARED_WORD, (), numbers, tuple(ids))
 
 
 def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:

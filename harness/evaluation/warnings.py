@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from harness.english import count_of, join_names, names_or_count
+from harness.english import (
+    count_of,
+    first_names,
+    join_names,
+    names_or_count,
+    shared_word_count,
+)
 
 
 class WarningKind(Enum):
@@ -38,6 +44,11 @@ class WarningKind(Enum):
     """Many more hits of the first retriever have a label than of the second.
 
     Numbers: both shares.
+    """
+    NO_SHARED_WORD = "no shared word"
+    """BM25 finds nothing for queries of which no document has a word.
+
+    Numbers: how many queries, of how many. Words: the first of their ids.
     """
     CLICKS = "clicks"
     """The labels are clicks. Numbers: of how many queries."""
@@ -87,28 +98,14 @@ def warning_sentence(warning: RunWarning) -> str:
     25 % of b's first 10 hits have no label (4 % of a's): documents without a label \
 count as irrelevant.
     """
-    match warning.kind:
-        case WarningKind.HALF_READ:
-            return _half_read_sentence(warning)
-        case WarningKind.UNKNOWN_HITS:
-            return _unknown_hits_sentence(warning)
-        case WarningKind.MATCHED_IDS:
-            return _matched_ids_sentence(warning)
-        case WarningKind.UNJUDGED:
-            return _unjudged_sentence(warning)
-        case WarningKind.JUDGED_GAP:
-            return _judged_gap_sentence(warning)
-        case WarningKind.CLICKS:
-            queries = count_of(round(warning.numbers[0]), "query")
-            return (
-                f"The labels of {queries} are clicks: they favour the search that "
-                "showed the documents, and retrievers like it."
-            )
-        case WarningKind.FRAGILE:
-            return (
-                "Three queries with the largest possible loss would reverse the "
-                f"result of {join_names(warning.retrievers)}: label more queries."
-            )
+    return SENTENCES[warning.kind](warning)
+
+
+def _no_shared_word_sentence(warning: RunWarning) -> str:
+    without, queries = map(round, warning.numbers)
+    count = shared_word_count(without, queries)
+    names = first_names(warning.words)
+    return f"{count}, and BM25 finds nothing for them: {names}."
 
 
 def _half_read_sentence(warning: RunWarning) -> str:
@@ -159,3 +156,30 @@ def _judged_gap_sentence(warning: RunWarning) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def _clicks_sentence(warning: RunWarning) -> str:
+    queries = count_of(round(warning.numbers[0]), "query")
+    return (
+        f"The labels of {queries} are clicks: they favour the search that "
+        "showed the documents, and retrievers like it."
+    )
+
+
+def _fragile_sentence(warning: RunWarning) -> str:
+    return (
+        "Three queries with the largest possible loss would reverse the "
+        f"result of {join_names(warning.retrievers)}: label more queries."
+    )
+
+
+SENTENCES: Mapping[WarningKind, Callable[[RunWarning], str]] = {
+    WarningKind.FRAGILE: _fragile_sentence,
+    WarningKind.HALF_READ: _half_read_sentence,
+    WarningKind.UNKNOWN_HITS: _unknown_hits_sentence,
+    WarningKind.MATCHED_IDS: _matched_ids_sentence,
+    WarningKind.UNJUDGED: _unjudged_sentence,
+    WarningKind.JUDGED_GAP: _judged_gap_sentence,
+    WarningKind.NO_SHARED_WORD: _no_shared_word_sentence,
+    WarningKind.CLICKS: _clicks_sentence,
+}
