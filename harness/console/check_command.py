@@ -64,7 +64,7 @@ def check(
     as_json: shared.JsonOutput = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens,
-    dollars, minutes. No network.
+    dollars, minutes. Nothing is sent.
     """  # noqa: D205
     from retrievers.texts.languages import load_language_model
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset.conversion_process import CONVERSIONS, ConversionStopped
 from harness.dataset.file import File
+from retrievers.errors import install_extras
 from retrievers.files.text_files import cache_folder
 
 CONVERTED_SUFFIXES = {
@@ -24,9 +25,7 @@ CONVERTED_SUFFIXES = {
     ".ipynb": "Jupyter",
 }
 """Suffix of a file that markitdown converts -> the name of its format."""
-CONVERTER_REMEDY = (
-    'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
-)
+CONVERTER_REMEDY = install_extras("documents")
 
 
 _reason_by_digest: dict[str, str] = {}

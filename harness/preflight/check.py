@@ -7,9 +7,11 @@ from pathlib import Path
 
 from harness.build.build import build
 from harness.build.built_retriever import BuiltRetriever, without_filter
+from harness.build.extras import all_extras_named, missing_extras
 from harness.build.missing import missing_requirements, name_retriever
 from harness.dataset import Dataset, DatasetReference, parse_reference
 from harness.dataset import load_dataset as load_dataset
+from harness.dataset.extras import missing_dataset_extras
 from harness.experiment import LoadedExperiment, find_reference
 from harness.experiment import load as load_experiment
 from harness.preflight.dataset_summary import DatasetSummary, summarise_dataset
@@ -125,7 +127,8 @@ def check_target(
 
 
 def _check_dataset(reference: DatasetReference) -> CheckReport:
-    dataset = load_dataset(reference)
+    with all_extras_named(partial(missing_dataset_extras, reference)):
+        dataset = load_dataset(reference)
     detectable = DetectableDifference(len(scorable_queries(dataset)))
     warnings = tuple(_unshared_queries(dataset, None))
     return CheckReport(
@@ -161,7 +164,8 @@ def _check_experiment(
     for built in retrievers:
         problems += _run_problems(built)
     if problems:
-        raise InputError(problems)
+        with all_extras_named(partial(missing_extras, loaded)):
+            raise InputError(problems)
     detectable = detectable_difference(loaded, dataset, labels.grades)
     summary = summarise_dataset(
         dataset, partial(estimate_truncation, retrievers), seed=loaded.experiment.seed
@@ -197,6 +201,10 @@ def _run_problems(built: BuiltRetriever) -> list[Problem]:
         problems: list[Problem] = []
         for retriever in built.other_retrievers:
             problems += missing_requirements(built.name, retriever)
+        for dense in built.dense_parts:
+            with collect_errors(problems, partial(name_retriever, built.name)):
+                if dense.chunks is not None:
+                    dense.chunks.check()
         return problems
     problems = []
     for key, call in built.user_functions.items():

@@ -70,7 +70,8 @@ def _missing_of_dense(
         if dense.chunks is not None:
             dense.chunks.check()
         missing = missing_requirements(built.name, dense.encoder)
-        if missing and (timed or not _is_cached(built, dense, context)):
+        is_known = dense.encoder.at_hand and not timed
+        if missing and not (is_known and _is_cached(built, dense, context)):
             problems += missing
     return problems
 

@@ -641,7 +641,7 @@ def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
         monkeypatch.setattr(room, "can_convert", lambda: False)
     (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
     (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")
-    assert 'or the extra "documents"' in str(
+    assert "retriever-harness[documents]" in str(
         refusal(load_dataset, DatasetReference(tmp_path / "empty"))
     )
 
