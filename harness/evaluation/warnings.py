@@ -13,6 +13,7 @@ from harness.english import (
     names_or_count,
     shared_word_count,
 )
+from retrievers.files.run_scores import rise_sentences, tie_sentences
 
 
 class WarningKind(Enum):
@@ -44,6 +45,16 @@ class WarningKind(Enum):
     """Many more hits of the first retriever have a label than of the second.
 
     Numbers: both shares.
+    """
+    TIED_RUN = "tied run"
+    """All hits of queries have one score in a saved run.
+
+    Numbers: how many queries, of how many.
+    """
+    RISING_SCORES = "rising scores"
+    """Scores of a saved run rise with rank, as distances do.
+
+    Numbers: in how many queries, of how many.
     """
     NO_SHARED_WORD = "no shared word"
     """BM25 finds nothing for queries of which no document has a word.
@@ -158,6 +169,16 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def _tied_run_sentence(warning: RunWarning) -> str:
+    (sentence,) = tie_sentences(*map(round, warning.numbers))
+    return f"{join_names(warning.retrievers)}: {sentence}."
+
+
+def _rising_scores_sentence(warning: RunWarning) -> str:
+    (sentence,) = rise_sentences(*map(round, warning.numbers))
+    return f"{join_names(warning.retrievers)}: {sentence}"
+
+
 def _clicks_sentence(warning: RunWarning) -> str:
     queries = count_of(round(warning.numbers[0]), "query")
     return (
@@ -180,6 +201,8 @@ SENTENCES: Mapping[WarningKind, Callable[[RunWarning], str]] = {
     WarningKind.MATCHED_IDS: _matched_ids_sentence,
     WarningKind.UNJUDGED: _unjudged_sentence,
     WarningKind.JUDGED_GAP: _judged_gap_sentence,
+    WarningKind.TIED_RUN: _tied_run_sentence,
+    WarningKind.RISING_SCORES: _rising_scores_sentence,
     WarningKind.NO_SHARED_WORD: _no_shared_word_sentence,
     WarningKind.CLICKS: _clicks_sentence,
 }

@@ -548,6 +548,8 @@ WARNINGS = [
     RunWarning(WarningKind.UNJUDGED, ("x", "y"), (0.1, 0.2, 10)),
     RunWarning(WarningKind.JUDGED_GAP, ("x", "y"), (0.2, 0.1)),
     RunWarning(WarningKind.CLICKS, (), (2,)),
+    RunWarning(WarningKind.TIED_RUN, ("x",), (2, 2)),
+    RunWarning(WarningKind.RISING_SCORES, ("x",), (40, 40)),
     RunWarning(WarningKind.NO_SHARED_WORD, (), (3, 40), ("q1", "q2", "q3")),
 ]
 

@@ -1,0 +1,122 @@
+"""Scores of a run that contradict its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.errors import InputError
+from retrievers.files.trec_lines import read_blocks
+
+MIN_TIED_SHARE = 0.1
+"""Share of the queries from which on ties of all hits are no chance."""
+MIN_RISING_SHARE = 0.5
+RANK_FIELD = 3
+RUN_FIELDS = 6
+
+
+@dataclass(slots=True)
+class RunContradictions:
+    """The queries whose scores say nothing of their ranks, or the opposite."""
+
+    queries: int = 0
+    """Those with several hits."""
+    tied: list[str] = field(default_factory=list)
+    """Those whose hits all have one score."""
+    rising: list[str] = field(default_factory=list)
+    """Those whose scores rise from the first hit to the last."""
+
+    def add(self, query_id: str, scores: npt.ArrayLike) -> None:
+        """Count a query by the scores of its hits, in the order of their ranks."""
+        steps = np.diff(np.asarray(scores, dtype=np.float64))
+        if not len(steps):
+            return
+        self.queries += 1
+        if not steps.any():
+            self.tied.append(query_id)
+        elif (steps >= 0).all():
+            self.rising.append(query_id)
+
+    def kept(self) -> RunContradictions:
+        """Return only what so many queries have that it is no chance."""
+        untied = self.queries - len(self.tied)
+        has_ties = len(self.tied) >= MIN_TIED_SHARE * self.queries
+        has_rises = len(self.rising) > MIN_RISING_SHARE * untied
+        return RunContradictions(
+            self.queries,
+            self.tied if has_ties else [],
+            self.rising if has_rises else [],
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what is wrong, in words.
+
+        >>> contradictions = RunContradictions()
+        >>> contradictions.add("q1", [1.0, 1.0])
+        >>> contradictions.kept().sentences()
+        ['1 of 1 query ties throughout; its ranks were not used']
+        """
+        ties = tie_sentences(len(self.tied), self.queries)
+        return [*ties, *rise_sentences(len(self.rising), self.queries)]
+
+
+def tie_sentences(tied: int, queries: int) -> list[str]:
+    """Say how many queries have one score for all hits; empty if none has."""
+    if not tied:
+        return []
+    if tied == queries == 1:
+        return ["1 of 1 query ties throughout; its ranks were not used"]
+    noun = "query" if queries == 1 else "queries"
+    return [f"{tied:,} of {queries:,} {noun} tie throughout; their ranks were not used"]
+
+
+def rise_sentences(rising: int, queries: int) -> list[str]:
+    """Say in how many queries scores rise with rank; empty if in none."""
+    if not rising:
+        return []
+    noun = "query" if queries == 1 else "queries"
+    place = f"{rising:,} of {queries:,} {noun}"
+    return [f"scores rise with rank in {place}: are they distances?"]
+
+
+def find_contradictions(
+    score_lists: Iterable[tuple[str, Sequence[float] | npt.ArrayLike]],
+    path: Path | None = None,
+) -> RunContradictions:
+    """Return the queries of a run whose scores contradict its ranks.
+
+    Args:
+        score_lists: query id and the scores of its hits, in the order of the file.
+        path: a file of TREC lines, whose ranks count if its order is another one.
+    """
+    contradictions = RunContradictions()
+    for query_id, scores in score_lists:
+        contradictions.add(query_id, scores)
+    kept = contradictions.kept()
+    if kept.rising and path is not None and path.is_file() and _is_worst_first(path):
+        kept.rising = []
+    return kept
+
+
+def _is_worst_first(path: Path) -> bool:
+    """Whether the ranks in a file of TREC lines fall from line to line."""
+    falls = 0
+    rises = 0
+    try:
+        _, block = next(iter(read_blocks(path, "")))
+    except (StopIteration, InputError):
+        return False
+    lines = [line.split() for line in block.split(b"\n")]
+    for before, after in pairwise(lines):
+        if not len(before) == len(after) == RUN_FIELDS or before[0] != after[0]:
+            continue
+        if before[RANK_FIELD].isdigit() and after[RANK_FIELD].isdigit():
+            step = int(after[RANK_FIELD]) - int(before[RANK_FIELD])
+            falls += step < 0
+            rises += step > 0
+    return falls > rises
