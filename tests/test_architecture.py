@@ -99,6 +99,7 @@ LEAVES = {
     "retrievers.errors",
     "retrievers.files.text_files",
     "retrievers.files.trec_columns",
+    "retrievers.files.run_scores",
     "retrievers.files.trec_files",
     "retrievers.files.trec_lines",
     "retrievers.ids",

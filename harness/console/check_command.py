@@ -20,6 +20,7 @@ from harness.console.dataset_arguments import (
     PagesOption,
     QueryFiles,
     SplitName,
+    WhereOption,
     dataset_reference,
 )
 from harness.console.output import print_json, print_result
@@ -61,6 +62,7 @@ def check(
     dangling: DanglingOption = None,
     match: MatchFields = None,
     pages: PagesOption = None,
+    where: WhereOption = None,
     as_json: shared.JsonOutput = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens,
@@ -80,6 +82,7 @@ def check(
         dangling=dangling,
         match=match,
         pages=pages,
+        where=where,
     )
     reference: DatasetReference | None = None
     if target.lower().endswith(".toml"):

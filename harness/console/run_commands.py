@@ -20,6 +20,7 @@ from harness.console.dataset_arguments import (
     PagesOption,
     QueryFiles,
     SplitName,
+    WhereOption,
     dataset_reference,
 )
 from harness.console.messages import confirm, show_tracebacks
@@ -229,6 +230,7 @@ def init(
     dangling: DanglingOption = None,
     match: MatchFields = None,
     pages: PagesOption = None,
+    where: WhereOption = None,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.init.write_experiment import write_experiment
@@ -244,6 +246,7 @@ def init(
         dangling=dangling,
         match=match,
         pages=pages,
+        where=where,
     )
     experiment = write_experiment(dataset_reference(folder, options), output)
     print_lines(*experiment.lines())

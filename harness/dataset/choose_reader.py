@@ -77,6 +77,9 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     format_name = format_name or detect_format(reference, files)
     if format_name is None:
         raise InputError(_unknown_content(reference, files))
+    if reference.where and format_name != "tables":
+        problem = f"the data set is {format_name}, and where chooses rows of tables"
+        raise InputError(Problem("dataset.where", problem, "leave it out (--where)"))
     if reference.pages and format_name not in PAGED_FORMATS:
         problem = f"the data set is {format_name}, and only a folder of PDF has pages"
         remedy = "leave pages = true out (--pages)"

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,13 @@ def load_dataset(
         reference = parse_reference(reference)
     format_name, source = open_source(reference)
     problems = ReadProblems()
+    problems.chooses_rows = bool(reference.where)
     queries = check_queries(source, problems)
     documents = check_documents(source, problems, reference.match, sample_size)
     problems.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, problems, documents, queries, drop=drop)
-    if matched.labels and _has_clicks(problems):
+    if matched.labels and (_has_clicks(problems) or _chooses_clicks(reference)):
         problems.notes["clicked-label"] = [*matched.labels]
     queries = match_excluded(queries, matched.labels, documents, problems, drop=drop)
     search = LabelColumnSearch({})
@@ -189,6 +191,12 @@ def _has_clicks(problems: ReadProblems) -> bool:
     """Whether a column of labels has clicks."""
     columns = columns_read_as(problems, LABEL_KINDS)
     return any(CLICK_WORD in normalised_name(column) for _, column in columns)
+
+
+def _chooses_clicks(reference: DatasetReference) -> bool:
+    """Whether the rows that are labels are clicks."""
+    values = chain.from_iterable(reference.where.values())
+    return any(CLICK_WORD in value.casefold() for value in values)
 
 
 def _with_found_columns(dataset: Dataset, found: Mapping[str, str]) -> Dataset:

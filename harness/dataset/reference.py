@@ -61,6 +61,8 @@ class DatasetReference:
     """Kind of column -> its name in the tables."""
     match: tuple[str, ...] = ()
     """Fields by which labels identify documents; empty if they use ids."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Column -> the values of the rows that are labels; empty if all rows are."""
     pages: bool = False
     """Whether each page of a PDF is a document."""
     header: bool | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.dataset.cell_paths import further_fields
 from harness.dataset.columns import Columns
+from harness.dataset.events import list_label_rows
 from harness.dataset.file import File
 from harness.dataset.label_rows import read_labels
 from harness.dataset.placed_row import PlacedRow
@@ -115,7 +116,8 @@ class TableSource:
             return
         columns = replace(self.columns, are_labels=True)
         reader = _PartReader(LABEL_PART, columns, problems)
-        yield from read_labels(reader.read(self.label_rows(problems)))
+        rows = list_label_rows(reader.read(self.label_rows(problems)), columns)
+        yield from read_labels(rows)
 
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
         """Yield the labels in the rows of queries; none if no row has a label."""
@@ -129,7 +131,8 @@ class TableSource:
         for row in rows:
             if row.name("query_id") is None:
                 query_ids.setdefault(str(row.value("query")), f"q{len(query_ids)}")
-        label_rows = (row for row in rows if self._must_have_labels(row))
+        chosen = list_label_rows(rows, self.columns)
+        label_rows = (row for row in chosen if self._must_have_labels(row))
         yield from read_labels(label_rows, query_ids or None)
 
     def _must_have_labels(self, row: PlacedRow) -> bool:

@@ -13,6 +13,7 @@ from harness.dataset.columns import (
     not_labels_remedy,
 )
 from harness.dataset.convert import CONVERTED_SUFFIXES
+from harness.dataset.events import event_kinds, where_declaration
 from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
 from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
@@ -132,9 +133,35 @@ def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -
             cells = cells_by_column.get(column, ())
             if cells and normalised_name(column) in PAGE_NAMES:
                 _refuse_unused_pages(file, column, columns, problems)
+            if table.names_documents:
+                _refuse_events(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
             if _is_overlooked(unused.kind, table, declared):
                 _add_overlooked(file, column, unused, table, problems=problems)
+
+
+def _refuse_events(
+    file: str, column: str, cells: Sequence[Any], problems: ReadProblems
+) -> None:
+    """Add a problem if rows are events of several kinds, and all count as labels."""
+    kinds = event_kinds(column, cells)
+    if kinds and not problems.chooses_rows:
+        problems.add(
+            file,
+            f"{column!r} has {kinds}, and each of these rows would be a label",
+            f"say which are: {where_declaration(column, 'click')}; "
+            f"if all are: {declaration(FIELDS_KIND, column)}",
+        )
+
+
+def _event_columns(file: str, problems: ReadProblems) -> str:
+    """Return the kinds of events in a file, as the end of a sentence."""
+    for column, cells in problems.unused_columns.get(file, {}).items():
+        kinds = event_kinds(column, cells)
+        if kinds:
+            chosen = where_declaration(column, "click")
+            return f"; {column!r} has {kinds}: choose which are labels, {chosen}"
+    return ""
 
 
 def _refuse_unused_pages(
@@ -289,6 +316,7 @@ def _label_question(
     )
     if returned:
         problem += f"; {returned} looks like what a system returned"
+    problem += _event_columns(first.file, problems)
     remedy = f"say which are labels: {' or '.join(declarations)}; {run_remedy}"
     return Problem(first.file, problem, f"{remedy}; {not_labels_remedy(first.column)}")
 

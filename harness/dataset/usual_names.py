@@ -200,6 +200,8 @@ UNLABELLED_QUERY_KINDS = (
 QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS)
 FIELDS_KIND = "fields"
 """Declares columns, with commas between, that hold no labels despite their names."""
+KIND_ALIASES = {"label": "label_document"}
+"""Other names of kinds."""
 COLUMN_KINDS = (*USUAL_COLUMN_NAMES, FIELDS_KIND)
 
 

@@ -11,9 +11,10 @@ from harness.english import (
     first_names,
     join_names,
     names_or_count,
+    rising_run_count,
     shared_word_count,
+    tied_run_count,
 )
-from retrievers.files.run_scores import rise_sentences, tie_sentences
 
 
 class WarningKind(Enum):
@@ -170,12 +171,12 @@ def _percent(share: float) -> str:
 
 
 def _tied_run_sentence(warning: RunWarning) -> str:
-    (sentence,) = tie_sentences(*map(round, warning.numbers))
+    sentence = tied_run_count(*map(round, warning.numbers))
     return f"{join_names(warning.retrievers)}: {sentence}."
 
 
 def _rising_scores_sentence(warning: RunWarning) -> str:
-    (sentence,) = rise_sentences(*map(round, warning.numbers))
+    sentence = rising_run_count(*map(round, warning.numbers))
     return f"{join_names(warning.retrievers)}: {sentence}"
 
 

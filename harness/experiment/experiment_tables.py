@@ -56,6 +56,8 @@ class DatasetConfig(StrictTable):
     match: str | tuple[str, ...] | None = None
     """The field, or fields, by which labels name documents, such as page; left out,
     their ids."""
+    where: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """The rows that are labels: { action_name = "click" }; left out, all."""
     pages: bool = False
     """Each page of a PDF is a document, house.pdf#3 the third of house.pdf."""
     exclude_self: bool = False

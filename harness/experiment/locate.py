@@ -35,6 +35,7 @@ def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
         match=_as_tuple(table.match),
         header=table.header,
         pages=table.pages,
+        where={column: _as_tuple(value) for column, value in table.where.items()},
     )
     if reference.scheme:
         return reference

@@ -23,6 +23,7 @@ REFERENCE_KEYS = (
     "match",
     "header",
     "pages",
+    "where",
 )
 """The keys of the table of a data set, beside its path."""
 MAX_EXAMINED_LETTERS = 500

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.english import rising_run_count, tied_run_count
 from harness.measures import Measure, MeasureValues, measure_rankings, measure_run
 from harness.measures.score import Grades, Precision
 from harness.measures.table import row_of
@@ -18,7 +19,7 @@ from harness.scoring.run_names import name_runs
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, ScoreColumn, Scores
 from retrievers.errors import InputError, Problem
-from retrievers.files.run_scores import find_contradictions, tie_sentences
+from retrievers.files.run_scores import find_contradictions
 from retrievers.files.trec_files import Qrels, RunScores, read_qrels, read_run
 from retrievers.ids import KnownDocuments, count_matches_by_way
 
@@ -78,8 +79,12 @@ def score_trec_runs(
             source = RunSource(name, str(path), conventions, _rereader(path, run))
             scored = _score_run(source, run, judgments, measures)
             contradictions = find_contradictions(_scores_by_query(run), Path(path))
-            notes = (*scored.notes, *contradictions.sentences())
-            scored_runs.append(scored._replace(notes=notes))
+            queries = contradictions.queries
+            found = (
+                tied_run_count(len(contradictions.tied), queries),
+                rising_run_count(len(contradictions.rising), queries),
+            )
+            scored_runs.append(_with_notes(scored, *found))
         except UnmatchedRun as error:
             unmatched += error.problems
         except InputError as error:
@@ -190,8 +195,13 @@ def score_run_in_memory(
     scored = _score_run(source, run, judgments, measures)
     # A mapping has no order of its own: only ties are seen.
     contradictions = find_contradictions(_scores_by_query(run))
-    ties = tie_sentences(len(contradictions.tied), contradictions.queries)
-    return scored._replace(notes=(*scored.notes, *ties))
+    ties = tied_run_count(len(contradictions.tied), contradictions.queries)
+    return _with_notes(scored, ties)
+
+
+def _with_notes(scored: ScoredRun, *sentences: str) -> ScoredRun:
+    """Return a run with further notes; empty ones are left out."""
+    return scored._replace(notes=(*scored.notes, *filter(None, sentences)))
 
 
 def _score_run(

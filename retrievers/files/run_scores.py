@@ -53,36 +53,6 @@ class RunContradictions:
             self.rising if has_rises else [],
         )
 
-    def sentences(self) -> list[str]:
-        """Return what is wrong, in words.
-
-        >>> contradictions = RunContradictions()
-        >>> contradictions.add("q1", [1.0, 1.0])
-        >>> contradictions.kept().sentences()
-        ['1 of 1 query ties throughout; its ranks were not used']
-        """
-        ties = tie_sentences(len(self.tied), self.queries)
-        return [*ties, *rise_sentences(len(self.rising), self.queries)]
-
-
-def tie_sentences(tied: int, queries: int) -> list[str]:
-    """Say how many queries have one score for all hits; empty if none has."""
-    if not tied:
-        return []
-    if tied == queries == 1:
-        return ["1 of 1 query ties throughout; its ranks were not used"]
-    noun = "query" if queries == 1 else "queries"
-    return [f"{tied:,} of {queries:,} {noun} tie throughout; their ranks were not used"]
-
-
-def rise_sentences(rising: int, queries: int) -> list[str]:
-    """Say in how many queries scores rise with rank; empty if in none."""
-    if not rising:
-        return []
-    noun = "query" if queries == 1 else "queries"
-    place = f"{rising:,} of {queries:,} {noun}"
-    return [f"scores rise with rank in {place}: are they distances?"]
-
 
 def find_contradictions(
     score_lists: Iterable[tuple[str, Sequence[float] | npt.ArrayLike]],

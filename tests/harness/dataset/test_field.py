@@ -542,6 +542,27 @@ def test_events_of_several_kinds_are_asked_about(tmp_path):
     log_in(tmp_path, events)
     message = str(refusal(load_dataset, DatasetReference(tmp_path)))
     assert "'object_id' (2 of 2 parts) names documents" in message
+    assert "'action_name' has 'view' (1), 'click' (1)" in message
+
+
+def test_events_of_a_declared_kind_are_labels(tmp_path):
+    events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
+    log_in(tmp_path, events)
+    columns = {"label": "object_id"}
+    undeclared = DatasetReference(tmp_path, columns=columns)
+    message = str(refusal(load_dataset, undeclared))
+    assert "'action_name' has 'view' (1), 'click' (1)" in message
+    assert "--where action_name=click" in message
+    clicks = {"action_name": ("click",)}
+    assert grades_of(tmp_path, columns=columns, where=clicks) == {"q": ["b"]}
+    both = {"action_name": ("click", "view")}
+    assert grades_of(tmp_path, columns=columns, where=both) == {"q": ["a", "b"]}
+    for where, sentence in (
+        ({"action_name": ("clik",)}, "no row has action_name = 'clik'"),
+        ({"action": ("click",)}, "no row has a column 'action'"),
+    ):
+        declared = replace(undeclared, where=where)
+        assert sentence in str(refusal(load_dataset, declared))
 
 
 RATINGS = [
