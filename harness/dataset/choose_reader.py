@@ -1,9 +1,11 @@
 """Which format a reference has."""
 
 import shlex
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
 from harness.dataset.read_problems import ReadProblems
@@ -65,6 +67,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
         name = reference.name.removeprefix(OBJECT_PREFIX)
         problem = "were in the memory of another process"
         raise InputError(Problem(name, problem, "give them again in Python"))
+    reference = _of_sheet(reference)
     if not reference.scheme and not reference.folder.exists():
         remedy = _missing_path_remedy(reference.folder)
         raise InputError(Problem(reference.name, "no such folder", remedy))
@@ -85,6 +88,27 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
         remedy = "leave pages = true out (--pages)"
         raise InputError(Problem("dataset.pages", problem, remedy))
     return format_name, import_reader(format_name).read(reference, files)
+
+
+def _of_sheet(reference: DatasetReference) -> DatasetReference:
+    """Return the reference to a sheet of a workbook, `book.xlsx#March`, by its parts.
+
+    Raises:
+        InputError: the workbook has no such sheet.
+    """
+    if reference.scheme or reference.folder.exists():
+        return reference
+    workbook_name, _, sheet = str(reference.path).rpartition("#")
+    workbook = Path(workbook_name)
+    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
+    if not is_workbook:
+        return reference
+    sheets = sheet_names(workbook)
+    if sheet not in sheets:
+        problem = f"has no sheet {sheet!r}, but {', '.join(map(repr, sheets))}"
+        raise InputError(Problem(str(workbook), problem, f"{workbook.name}#SHEET"))
+    name = f"{workbook.name}#{sheet}"
+    return replace(reference, path=workbook.parent, queries=(name,))
 
 
 def _missing_path_remedy(path: Path) -> str:

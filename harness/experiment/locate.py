@@ -40,7 +40,8 @@ def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
     if reference.scheme:
         return reference
     for candidate in _candidate_paths(table.path, path):
-        if candidate.exists():
+        workbook, _, _sheet = str(candidate).partition("#")
+        if candidate.exists() or Path(workbook).is_file():
             return replace(reference, path=candidate)
     remedy = "looked in the working directory and in every folder above the experiment"
     remedy = f"{suggest_path(reference.folder)} {remedy}".lstrip()
