@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -87,6 +87,14 @@ class SavedRun(ExternalRetriever):
     def check(self) -> None:
         """Read the file; raise InputError if it is missing, or a line is wrong."""
         self._read()
+
+    def check_queries(self, query_ids: Collection[str]) -> None:
+        """Raise InputError if the file answers none of some queries."""
+        run = self._read()
+        if len(query_ids) > 1 and run.keys().isdisjoint(query_ids):
+            problem = f"answers none of the queries, but such as {next(iter(run))!r}"
+            remedy = f"its ids have to be those of the data set: {min(query_ids)!r}"
+            raise InputError(Problem(self._shown_path, problem, remedy))
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter

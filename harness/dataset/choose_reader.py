@@ -170,6 +170,9 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
     elif path.suffix.lower() == ".zip":
         problem = "is not a zip archive that can be read"
         remedy = FETCH_AGAIN
+    elif path.suffix.lower() == ".toml":
+        problem = "is an experiment, no data set"
+        remedy = f"harness check {shlex.quote(str(path))}"
     elif File(path).suffix not in TABLE_SUFFIXES:
         problem = "is a file that no reader takes"
         formats = ", ".join(READERS_BY_FORMAT)

@@ -177,9 +177,11 @@ class Columns:
             )
             return f"the first row is not a header: {cells}", remedy
         columns = ", ".join(paths[:MAX_SHOWN_COLUMNS])
-        usual_names = (self.usual_names or USUAL_COLUMN_NAMES)[kind]
+        usual_name = (self.usual_names or USUAL_COLUMN_NAMES)[kind][0]
+        if kind == "query" and self.usual_names is None:
+            usual_name = kind  # it may also be called "text"
         remedy = f"there are: {columns}; say which: {declaration(kind)}"
-        return f"{usual_names[0]!r} is missing", remedy
+        return f"{usual_name!r} is missing", remedy
 
 
 def _unknown_kind(kind: str) -> Problem:

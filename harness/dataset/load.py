@@ -88,7 +88,7 @@ def load_dataset(
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_columns(dataset, search.declared)
     if not search.is_question:
-        refuse_unused_columns(problems, reference.columns)
+        refuse_unused_columns(problems, reference.columns, documents.example())
     parts = _CheckedParts(format_name, source, queries, documents, matched)
     return _check_labels(reference, parts, problems)
 

@@ -32,7 +32,8 @@ from harness.dataset.usual_names import (
     normalised_name,
     words_of_name,
 )
-from harness.dataset.written_values import parse_grade
+from harness.dataset.written_values import parse_grade, quoted_value
+from harness.english import first_names
 from retrievers.errors import Problem
 
 PDF_FORMAT = CONVERTED_SUFFIXES[".pdf"]
@@ -55,6 +56,7 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
+MAX_SHOWN_CELLS = 3
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 
@@ -110,10 +112,17 @@ class _UnusedColumn(NamedTuple):
     """Its values if they look like grades."""
 
 
-def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -> None:
+def refuse_unused_columns(
+    problems: ReadProblems, declared: Mapping[str, str], example: str
+) -> None:
     """Add a problem for each unused column that may hold labels or grades.
 
     Its name says so, or it has small whole numbers.
+
+    Args:
+        problems: takes the problems, and has the columns.
+        declared: kind of column -> its name.
+        example: of the ids of documents, in words.
     """
     declared_columns = {*declared.values(), *declared_field_names(declared)}
     for file, cells_by_column in problems.unused_columns.items():
@@ -136,7 +145,11 @@ def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -
             if table.names_documents:
                 _refuse_events(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
-            if _is_overlooked(unused.kind, table, declared):
+            if not _is_overlooked(unused.kind, table, declared):
+                continue
+            if _names_nothing(column, unused, table):
+                _add_unmatched(file, column, cells, example, problems=problems)
+            else:
                 _add_overlooked(file, column, unused, table, problems=problems)
 
 
@@ -246,6 +259,25 @@ def _is_overlooked(kind: str, table: _TableUse, declared: Mapping[str, str]) -> 
         return False
     kinds = ("grade",) if kind == "grade" else DOCUMENT_NAMING_KINDS
     return not table.has_labels or declared.keys().isdisjoint(kinds)
+
+
+def _names_nothing(column: str, unused: _UnusedColumn, table: _TableUse) -> bool:
+    """Whether a column has labels by its name, and none of them names a document."""
+    is_list = unused.kind in DOCUMENT_ID_KINDS
+    return is_list and table.has_labels and is_label_name(column)
+
+
+def _add_unmatched(
+    file: str,
+    column: str,
+    cells: Sequence[Any],
+    example: str,
+    *,
+    problems: ReadProblems,
+) -> None:
+    shown = first_names([*dict.fromkeys(map(quoted_value, cells))], MAX_SHOWN_CELLS)
+    problem = f"{column!r} names no document: {shown}; {example}".rstrip("; ")
+    problems.add(file, problem, f"correct the ids; {not_labels_remedy(column)}")
 
 
 def _add_overlooked(

@@ -8,7 +8,11 @@ from pathlib import Path
 from harness.build.build import build
 from harness.build.built_retriever import BuiltRetriever, without_filter
 from harness.build.extras import all_extras_named, missing_extras
-from harness.build.missing import missing_requirements, name_retriever
+from harness.build.missing import (
+    missing_requirements,
+    name_retriever,
+    unanswered_queries,
+)
 from harness.dataset import Dataset, DatasetReference, parse_reference
 from harness.dataset import load_dataset as load_dataset
 from harness.dataset.extras import missing_dataset_extras
@@ -162,7 +166,7 @@ def _check_experiment(
     dataset, labels, retrievers = build(loaded)
     problems: list[Problem] = []
     for built in retrievers:
-        problems += _run_problems(built)
+        problems += _run_problems(built, dataset)
     if problems:
         with all_extras_named(partial(missing_extras, loaded)):
             raise InputError(problems)
@@ -192,7 +196,7 @@ def _check_experiment(
     )
 
 
-def _run_problems(built: BuiltRetriever) -> list[Problem]:
+def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
     """What a run would refuse of a retriever.
 
     The user's functions are located, and not imported.
@@ -200,7 +204,9 @@ def _run_problems(built: BuiltRetriever) -> list[Problem]:
     if not built.user_functions:
         problems: list[Problem] = []
         for retriever in built.other_retrievers:
-            problems += missing_requirements(built.name, retriever)
+            found = missing_requirements(built.name, retriever)
+            ids = [query.id for query in dataset.queries]
+            problems += found or unanswered_queries(built.name, retriever, ids)
         for dense in built.dense_parts:
             with collect_errors(problems, partial(name_retriever, built.name)):
                 if dense.chunks is not None:

@@ -9,6 +9,7 @@ from harness.build.missing import (
     collect_part_errors,
     missing_price,
     missing_requirements,
+    unanswered_queries,
 )
 from harness.preflight.embedding import forecast_embedding
 from harness.running.context import RunContext
@@ -37,11 +38,13 @@ def check_requirements(
         InputError: what each of them lacks.
     """
     problems: list[Problem] = []
+    query_ids = [query.id for query in context.dataset.queries]
     names = {built.name for built in retrievers}
     for built in retrievers:
         parts: list[Model | Retriever] = [*built.other_retrievers, *built.rerankers]
         for part in parts:
-            problems += missing_requirements(built.name, part)
+            found = missing_requirements(built.name, part)
+            problems += found or unanswered_queries(built.name, part, query_ids)
         if context.budget.limit is not None:
             problems += _missing_prices(built)
         for dense in built.dense_parts:
