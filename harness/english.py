@@ -154,3 +154,41 @@ def short_p_text(p: float | None) -> str:
         if p >= 0.9995
         else f"{p:.3f}".removeprefix("0")
     )
+
+
+def shared_word_count(without: int, queries: int) -> str:
+    """Say how many queries have no word of a document.
+
+    >>> shared_word_count(3, 40), shared_word_count(1, 1)
+    ('3 of 40 queries share no word with the corpus', '1 of 1 query shares no word \
+with the corpus')
+    """
+    verb = "shares" if without == 1 else "share"
+    return f"{without:,} of {count_of(queries, 'query')} {verb} no word with the corpus"
+
+
+def tied_run_count(tied: int, queries: int) -> str:
+    """Say how many queries have one score for all hits; empty if none has.
+
+    >>> tied_run_count(2, 2), tied_run_count(1, 1)
+    ('2 of 2 queries tie throughout; their ranks were not used', '1 of 1 query ties \
+throughout; its ranks were not used')
+    """
+    if not tied:
+        return ""
+    ending = "tie throughout; their ranks were not used"
+    if tied == 1:
+        ending = "ties throughout; its ranks were not used"
+    return f"{tied:,} of {count_of(queries, 'query')} {ending}"
+
+
+def rising_run_count(rising: int, queries: int) -> str:
+    """Say in how many queries scores rise with rank; empty if in none.
+
+    >>> rising_run_count(40, 40)
+    'scores rise with rank in 40 of 40 queries: are they distances?'
+    """
+    if not rising:
+        return ""
+    place = f"{rising:,} of {count_of(queries, 'query')}"
+    return f"scores rise with rank in {place}: are they distances?"

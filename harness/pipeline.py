@@ -9,6 +9,7 @@ from typing import Any
 
 from harness import records
 from harness.build.build import BuiltExperiment, build
+from harness.build.extras import all_extras_named, missing_extras
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
 from harness.experiment import Experiment, LoadedExperiment, load
@@ -78,9 +79,10 @@ def run_built(
                 loaded, built.dataset, cache, accounts, reusable=reusable
             )
             on_finished = partial(records.write_run_files, staging)
-            runs_by_name = run_retrievers(
-                built.retrievers, context, reusable.runs, on_finished=on_finished
-            )
+            with all_extras_named(partial(missing_extras, loaded)):
+                runs_by_name = run_retrievers(
+                    built.retrievers, context, reusable.runs, on_finished=on_finished
+                )
             runs = order_as_in_file(runs_by_name, loaded)
             claims = judge_claims(
                 loaded, runs, context, accounts, staging=staging, earlier=folder

@@ -28,6 +28,7 @@ from retrievers.texts.word_tokens import TOKENIZATION_RULE, tokenize
 
 LANGUAGE_SAMPLE_SIZE = 200
 """Documents from which the corpus's language is detected."""
+DOTLESS_I = "\u0131"
 MAX_SHARED_TERMS = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
 MAX_K1 = 1_000_000
@@ -169,6 +170,8 @@ class BM25(Configured, Retriever):
             for query in queries:
                 if self._conditions and not self._matching(query).any():
                     meter.note("nothing-matches-query", query.id)
+                if not self._terms_of(query):
+                    meter.note("no-shared-word", query.id)
                 rankings.append(self.answer(query, depth, meter))
                 meter.count(texts=1)
         if self._passage_places is not None:
@@ -177,9 +180,7 @@ class BM25(Configured, Retriever):
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Rank the documents for one query without counts, as latency is measured."""
-        vocabulary = self._index.vocabulary
-        stems = map(self._stem, tokenize(query.text))
-        terms = [vocabulary[stem] for stem in stems if stem in vocabulary]
+        terms = self._terms_of(query)
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
@@ -208,6 +209,12 @@ class BM25(Configured, Retriever):
         )
         return documents
 
+    def _terms_of(self, query: Query) -> list[int]:
+        """Return the words of a query that a document has, as numbers."""
+        vocabulary = self._index.vocabulary
+        stems = map(self._stem, tokenize(query.text))
+        return [vocabulary[stem] for stem in stems if stem in vocabulary]
+
     def _matching(self, query: Query) -> Mask:
         """Return whether each document matches the query's filter."""
         return self._index.field_values.matching(filter_values(query, self._conditions))
@@ -227,7 +234,7 @@ class BM25(Configured, Retriever):
         language = self._language or ""
         if self._language is None and index.terms:
             language = _detect_stemming(sample)
-        if language:
+        if language or any(DOTLESS_I in word for word in index.vocabulary):
             index = _stem_words(index, language)
         if sum(map(len, index.terms)) <= MAX_SHARED_TERMS:
             shared[key] = index
@@ -295,13 +302,53 @@ def _detect_stemming(documents: Iterable[Document]) -> str:
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
-    """Return the function that stems a word; it changes nothing without a language."""
+    """Return the function that stems a word; without a language the word stays.
+
+    The letter i without its dot becomes i only now: capitals have lost the difference,
+    and a stemmer of Turkish needs it.
+    """
     if not language:
-        return str
+        return _with_dotted_i
     import Stemmer
 
     if language not in Stemmer.algorithms():
         remedy = did_you_mean(language, Stemmer.algorithms())
         raise InputError(Problem("stemming", f"unknown language {language!r}", remedy))
     stem: Callable[[str], str] = Stemmer.Stemmer(language).stemWord
-    return stem
+    return lambda word: _with_dotted_i(stem(word))
+
+
+def _with_dotted_i(word: str) -> str:
+    return word.replace(DOTLESS_I, "i")
+
+
+def queries_without_shared_word(
+    queries: Sequence[Query],
+    documents: Callable[[], Iterable[Document]],
+    stemming: str | None = None,
+) -> list[str]:
+    """Return the ids of queries of which no document has a word, as BM25 counts words.
+
+    The documents are read until each query has one.
+
+    Args:
+        queries: the queries.
+        documents: starts a pass over the corpus.
+        stemming: as of `BM25`.
+    """
+    if stemming is None:
+        sample = sample_documents(documents(), size=LANGUAGE_SAMPLE_SIZE)
+        stemming = _detect_stemming(sample)
+    stem = _stemmer(stemming)
+    stems_by_query = {
+        query.id: frozenset(map(stem, tokenize(query.text))) for query in queries
+    }
+    without = dict(stems_by_query)
+    for document in documents():
+        if not without:
+            break
+        stems = frozenset(map(stem, frozenset(tokenize(document.content))))
+        found = [query for query, words in without.items() if words & stems]
+        for query_id in found:
+            del without[query_id]
+    return list(without)

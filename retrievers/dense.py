@@ -99,6 +99,7 @@ class Dense(Retriever):
         if self._encoder is None:
             options = encoder_table(self._encoder_source)
             self._encoder = instantiate(encoder_class(options.pop("kind")), options)
+            _refuse_late_chunking(self._encoder, self._chunk)
         return self._encoder
 
     @cached_property
@@ -392,17 +393,21 @@ def _refuse_late_chunking(
     encoder: Any, chunk: Chunk | Mapping[str, Any] | None
 ) -> None:
     """Raise InputError if late chunking is set for an encoder that cannot do it."""
-    encoder_type = type(encoder)
-    if not is_model(encoder):
-        encoder_type = encoder_class(encoder_table(encoder).get("kind", ""))
     is_late = isinstance(chunk, Chunk) and chunk.late
     if isinstance(chunk, Mapping):
         is_late = bool(chunk.get("late"))
-    if is_late and not getattr(encoder_type, "supports_late_chunking", False):
+    if not is_late:
+        return
+    if is_model(encoder):
+        is_able = type(encoder).supports_late_chunking and encoder.has_token_vectors
+    else:
+        kind = encoder_class(encoder_table(encoder).get("kind", ""))
+        is_able = getattr(kind, "supports_late_chunking", False)
+    if not is_able:
         problem = (
             "needs the vectors of a document's tokens, which this encoder does not give"
         )
-        remedy = "use a sentence-transformers model, or leave late out"
+        remedy = "use a sentence-transformers model that is not static, or leave it out"
         raise InputError(Problem("chunk.late", problem, remedy))
 
 

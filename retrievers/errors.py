@@ -131,10 +131,17 @@ def require_package(where: str, package: str, extra: str = "") -> Iterator[None]
         yield
     except ImportError:
         problem = f"needs the package {package}"
-        remedy = f"pip install {package}"
-        if extra:
-            remedy += f', or the extra "{extra}"'
+        remedy = install_extras(extra) if extra else f"pip install {package}"
         raise InputError(Problem(where, problem, remedy)) from None
+
+
+def install_extras(*extras: str) -> str:
+    """Return the command that installs some extras of this project.
+
+    >>> install_extras("formats", "chunks")
+    "pip install 'retriever-harness[chunks,formats]'"
+    """
+    return f"pip install 'retriever-harness[{','.join(sorted(set(extras)))}]'"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

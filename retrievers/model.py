@@ -121,6 +121,11 @@ class Encoder(Model):
     supports_late_chunking: ClassVar[bool] = False
     """Whether it can read documents whole for `chunk = { late = true }`."""
 
+    @property
+    def has_token_vectors(self) -> bool:
+        """Whether its model gives a vector for each token, as far as is known."""
+        return True
+
     def fingerprint_for(self, role: Role) -> str:
         """Return all that changes the vector of a text in this role.
 

@@ -38,6 +38,8 @@ class Query:
     reference: Reference = NO_REFERENCE
     history: tuple[str, ...] = ()
     """The earlier turns of the conversation, oldest first."""
+    excluded: tuple[str, ...] = ()
+    """Ids of documents that are left out of its ranking."""
 
     @property
     def unanswerable(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -81,21 +81,24 @@ def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
     )
 
 
-def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
-    """Return a ranking without one document, at most `depth` of the others.
+def without_documents(
+    ranking: Ranking, doc_ids: Collection[str], depth: int
+) -> Ranking:
+    """Return a ranking without some documents, at most `depth` of the others.
 
-    >>> without_document(ranked(["a", "b"], [2, 1]), "a", 5).doc_ids
+    >>> without_documents(ranked(["a", "b"], [2, 1]), {"a"}, 5).doc_ids
     ('b',)
     """
-    hits = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
+    hits = [hit for hit in ranking if hit.doc_id not in doc_ids][:depth]
     others = ranked(
         [hit.doc_id for hit in hits], [hit.score for hit in hits]
     ).with_trace(ranking.trace)
     if ranking.passages is None:
         return others
-    return others.with_passages(
-        [passage for passage in ranking.passages if passage.document != doc_id][:depth]
-    )
+    passages = [
+        passage for passage in ranking.passages if passage.document not in doc_ids
+    ]
+    return others.with_passages(passages[:depth])
 
 
 def merge_duplicates(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.external import ExternalRetriever, is_finite_number
+from retrievers.files.run_scores import find_contradictions
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_run, stream_run
 from retrievers.files.trec_lines import AddProblem, TrecLine, read_blocks
@@ -87,6 +88,14 @@ class SavedRun(ExternalRetriever):
         """Read the file; raise InputError if it is missing, or a line is wrong."""
         self._read()
 
+    def check_queries(self, query_ids: Collection[str]) -> None:
+        """Raise InputError if the file answers none of some queries."""
+        run = self._read()
+        if len(query_ids) > 1 and run.keys().isdisjoint(query_ids):
+            problem = f"answers none of the queries, but such as {next(iter(run))!r}"
+            remedy = f"its ids have to be those of the data set: {min(query_ids)!r}"
+            raise InputError(Problem(self._shown_path, problem, remedy))
+
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
@@ -106,9 +115,23 @@ class SavedRun(ExternalRetriever):
                     f"{self._shown_path} answers none of the queries, but such as "
                     f"{next(iter(run))!r}: its ids have to be those of the data set"
                 )
+            if not is_timed:
+                self._note_contradictions(run, meter)
             hit_lists = [run.get(query.id, NO_SAVED_HITS) for query in queries]
             rankings = [ranked(hits.doc_ids, hits.scores, depth) for hits in hit_lists]
         return self._recognised(rankings, meter)
+
+    def _note_contradictions(self, run: Mapping[str, SavedHits], meter: Meter) -> None:
+        """Note the queries whose scores contradict the ranks in the file."""
+        has_ranks = _row_reader(self._path) is None
+        contradictions = find_contradictions(
+            ((query_id, hits.scores) for query_id, hits in run.items()),
+            self._path if has_ranks else None,
+        )
+        for query_id in contradictions.tied:
+            meter.note("tied-run-query", query_id)
+        for query_id in contradictions.rising:
+            meter.note("rising-run-query", query_id)
 
     def _read(self) -> dict[str, SavedHits]:
         """Return the hits of all queries; the file is read once.

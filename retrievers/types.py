@@ -33,7 +33,7 @@ from retrievers.ranking import merge_duplicates as merge_duplicates
 from retrievers.ranking import ranked as ranked
 from retrievers.ranking import round_scores as round_scores
 from retrievers.ranking import with_min_score as with_min_score
-from retrievers.ranking import without_document as without_document
+from retrievers.ranking import without_documents as without_documents
 from retrievers.retriever import Retriever as Retriever
 from retrievers.store import Store as Store
 from retrievers.texts.token_estimate import Counts as Counts
@@ -77,5 +77,5 @@ __all__ = [
     "round_scores",
     "sample_documents",
     "with_min_score",
-    "without_document",
+    "without_documents",
 ]

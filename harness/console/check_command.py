@@ -17,8 +17,10 @@ from harness.console.dataset_arguments import (
     HeaderOption,
     LabelFile,
     MatchFields,
+    PagesOption,
     QueryFiles,
     SplitName,
+    WhereOption,
     dataset_reference,
 )
 from harness.console.output import print_json, print_result
@@ -59,16 +61,28 @@ def check(
     header: HeaderOption = None,
     dangling: DanglingOption = None,
     match: MatchFields = None,
+    pages: PagesOption = None,
+    where: WhereOption = None,
     as_json: shared.JsonOutput = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens,
-    dollars, minutes. No network.
+    dollars, minutes. Nothing is sent.
     """  # noqa: D205
     from retrievers.texts.languages import load_language_model
 
     load_language_model()  # on another core, while the rest is imported
     options = DatasetOptions(
-        columns, documents, queries, labels, form, split, header, dangling, match
+        columns=columns,
+        documents=documents,
+        queries=queries,
+        labels=labels,
+        format=form,
+        split=split,
+        header=header,
+        dangling=dangling,
+        match=match,
+        pages=pages,
+        where=where,
     )
     reference: DatasetReference | None = None
     if target.lower().endswith(".toml"):

@@ -5,8 +5,19 @@ from typing import Any
 
 from harness.console.dataset_text import summary_lines, summary_object
 from harness.console.plan_text import plan_details, plan_notes, plan_sentence
-from harness.english import count_of, count_units, first_names, join_names
-from harness.preflight.check import AbsentModel, CheckReport, CheckWarning
+from harness.english import (
+    count_of,
+    count_units,
+    first_names,
+    join_names,
+    shared_word_count,
+)
+from harness.preflight.check import (
+    AbsentModel,
+    CheckReport,
+    CheckWarning,
+    UnsharedQueries,
+)
 from harness.preflight.detectable import DetectableDifference
 from harness.preflight.truncation import TruncationEstimate
 from harness.wording.reading import QUALITY_PHRASES, column_lines, reading_line
@@ -76,6 +87,9 @@ def warning_text(warning: CheckWarning) -> str:
     """Return a warning in words."""
     if isinstance(warning, TruncationEstimate):
         return truncation_warning(warning)
+    if isinstance(warning, UnsharedQueries):
+        count = shared_word_count(len(warning.ids), warning.queries)
+        return f"{count}: {first_names(warning.ids)}"
     if isinstance(warning, AbsentModel):
         model = "its model is not on this machine; a run downloads it"
         return f"{warning.retriever}: {model}"

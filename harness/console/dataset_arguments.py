@@ -52,6 +52,14 @@ MATCH_OPTION = typer.Option(
     help="Fields by which labels name documents, such as file,page.",
 )
 MatchFields = Annotated[str | None, MATCH_OPTION]
+WHERE_OPTION = typer.Option(
+    "--where",
+    metavar="COLUMN=VALUE",
+    help="Only rows with this value are labels, such as action_name=click.",
+)
+WhereOption = Annotated[list[str] | None, WHERE_OPTION]
+PAGES_OPTION = typer.Option("--pages", help="Each page of a PDF is a document.")
+PagesOption = Annotated[bool | None, PAGES_OPTION]
 
 
 def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
@@ -76,6 +84,25 @@ def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
     return columns
 
 
+def parse_conditions(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read conditions as the command line writes them.
+
+    Raises:
+        InputError: one is not a column with a value behind it.
+
+    >>> parse_conditions(["action=click", "action=buy"])
+    {'action': ('click', 'buy')}
+    """
+    conditions: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        column, _, value = (part.strip() for part in text.partition("="))
+        if not column or not value:
+            remedy = "COLUMN=VALUE, such as action_name=click"
+            raise InputError(Problem("--where", f"{text!r} has no value", remedy))
+        conditions[column] = (*conditions.get(column, ()), value)
+    return conditions
+
+
 class DatasetOptions(NamedTuple):
     """The options of a data set, like the keys under `dataset` of an experiment."""
 
@@ -93,6 +120,8 @@ class DatasetOptions(NamedTuple):
     header: bool | None
     dangling: str | None
     match: str | None
+    pages: bool | None
+    where: Sequence[str] | None
 
     def given_options(self) -> dict[str, bool]:
         """The options, and whether each was given."""
@@ -123,6 +152,8 @@ def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
         split=options.split,
         header=options.header,
         drop_dangling=options.dangling is not None,
+        pages=bool(options.pages),
+        where=parse_conditions(options.where or ()),
         match=tuple(filter(None, (options.match or "").split(","))),
     )
 

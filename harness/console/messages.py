@@ -41,14 +41,20 @@ def _message(error: HarnessError) -> str:
     return "\n".join(lines)
 
 
+MIN_LIKENESS = 0.7
+"""Likeness of a misspelt option from which on a known one may be meant."""
+
+
 def usage_message(error: TyperException) -> str:
     """The problem of a misspelt command line, and the command for help."""
     option = getattr(error, "option_name", "")
     message = error.format_message()
     options = getattr(error, "possibilities", None) or ()
     if options:
-        near = get_close_matches(option, options, n=1) or sorted(options)[:1]
-        message = f"{message.partition(' (')[0]}; did you mean {near[0]!r}?"
+        near = get_close_matches(option, options, n=1, cutoff=MIN_LIKENESS)
+        message = message.partition(" (")[0]
+        if near:
+            message += f"; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "harness"
     return f"error: {message.rstrip('.')} (see {command} --help)"

@@ -17,8 +17,10 @@ from harness.console.dataset_arguments import (
     HeaderOption,
     LabelFile,
     MatchFields,
+    PagesOption,
     QueryFiles,
     SplitName,
+    WhereOption,
     dataset_reference,
 )
 from harness.console.messages import confirm, show_tracebacks
@@ -236,12 +238,24 @@ def init(
     header: HeaderOption = None,
     dangling: DanglingOption = None,
     match: MatchFields = None,
+    pages: PagesOption = None,
+    where: WhereOption = None,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.init.write_experiment import write_experiment
 
     options = DatasetOptions(
-        columns, documents, queries, labels, form, split, header, dangling, match
+        columns=columns,
+        documents=documents,
+        queries=queries,
+        labels=labels,
+        format=form,
+        split=split,
+        header=header,
+        dangling=dangling,
+        match=match,
+        pages=pages,
+        where=where,
     )
     experiment = write_experiment(dataset_reference(folder, options), output)
     print_lines(*experiment.lines())

@@ -1,5 +1,6 @@
 """Values in the cells of a row."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from harness.dataset.source import SourceLocation, TableRow
 from harness.dataset.written_values import parse_cell
 from retrievers.ids import document_id
 
+NUMBER = re.compile(r"\d+")
+NUMBER_LIST = re.compile(r"\s*\d+(?:\s*[,;|]\s*\d+)+\s*")
 MISSING_VALUE: Any = object()
 """Returned if a row has no such value, since `None` may be a value."""
 
@@ -106,11 +109,36 @@ def declared_paths(declared: str) -> list[str]:
 def _join_id_parts(parts: Sequence[Any]) -> Any:
     """Return the id that several values form together; None if one is not an id.
 
-    Of lists of values the result is the list of these ids.
+    Of lists of values the result is the list of these ids; a single value beside a
+    list belongs to each of its values.
+
+    >>> _join_id_parts(["house.pdf", "[1, 3]"])
+    ['house.pdf#1', 'house.pdf#3']
     """
-    if all(isinstance(part, list) for part in parts):
-        return [_join_id_parts(group) for group in zip(*parts, strict=False)]
+    parts = [parts[0], *map(_listed_numbers, parts[1:])]
+    lengths = {len(part) for part in parts if isinstance(part, list)}
+    if len(lengths) > 1:
+        return [None]  # which of them belong together is unknown
+    if lengths:
+        columns = [
+            part if isinstance(part, list) else [part] * max(lengths) for part in parts
+        ]
+        return [_join_id_parts(group) for group in zip(*columns, strict=True)]
     ids = [document_id(part) for part in parts]
     if None in ids:
         return None
     return FIELD_SEPARATOR.join(filter(None, ids))
+
+
+def _listed_numbers(part: Any) -> Any:
+    """Return the numbers that a cell lists, such as pages; another cell as it is.
+
+    >>> _listed_numbers("1, 3"), _listed_numbers("7.1")
+    (['1', '3'], '7.1')
+    """
+    if not isinstance(part, str):
+        return part
+    if NUMBER_LIST.fullmatch(part):
+        return NUMBER.findall(part)
+    parsed = parse_cell(part)
+    return parsed if isinstance(parsed, list) else part

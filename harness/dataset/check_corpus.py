@@ -119,7 +119,12 @@ def check_documents(
     if match and documents.ids and not documents.document_by_value:
         field_names = " and ".join(map(repr, match))
         problem = f"no document has {field_names} among its fields"
-        problems.add("dataset.match", problem, "see how they are spelt")
+        remedy = "see how they are spelt"
+        if any(
+            CONVERTED_SUFFIXES[".pdf"] in size for size in problems.table_sizes.values()
+        ):
+            remedy += "; pages = true (--pages) makes each page of a PDF a document"
+        problems.add("dataset.match", problem, remedy)
     return documents
 
 

@@ -1,9 +1,11 @@
 """Which format a reference has."""
 
 import shlex
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
 from harness.dataset.read_problems import ReadProblems
@@ -39,6 +41,8 @@ READERS_BY_FORMAT = {
 
 If no format is declared, they are tried in this order.
 """
+PAGED_FORMATS = ("tables", "markdown")
+"""Formats whose documents may be pages of PDF."""
 MAX_SHOWN_NAMES = 8
 """Suffixes, or sheets, at most, that a message shows."""
 
@@ -63,6 +67,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
         name = reference.name.removeprefix(OBJECT_PREFIX)
         problem = "were in the memory of another process"
         raise InputError(Problem(name, problem, "give them again in Python"))
+    reference = _of_sheet(reference)
     if not reference.scheme and not reference.folder.exists():
         remedy = _missing_path_remedy(reference.folder)
         raise InputError(Problem(reference.name, "no such folder", remedy))
@@ -75,7 +80,35 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     format_name = format_name or detect_format(reference, files)
     if format_name is None:
         raise InputError(_unknown_content(reference, files))
+    if reference.where and format_name != "tables":
+        problem = f"the data set is {format_name}, and where chooses rows of tables"
+        raise InputError(Problem("dataset.where", problem, "leave it out (--where)"))
+    if reference.pages and format_name not in PAGED_FORMATS:
+        problem = f"the data set is {format_name}, and only a folder of PDF has pages"
+        remedy = "leave pages = true out (--pages)"
+        raise InputError(Problem("dataset.pages", problem, remedy))
     return format_name, import_reader(format_name).read(reference, files)
+
+
+def _of_sheet(reference: DatasetReference) -> DatasetReference:
+    """Return the reference to a sheet of a workbook, `book.xlsx#March`, by its parts.
+
+    Raises:
+        InputError: the workbook has no such sheet.
+    """
+    if reference.scheme or reference.folder.exists():
+        return reference
+    workbook_name, _, sheet = str(reference.path).rpartition("#")
+    workbook = Path(workbook_name)
+    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
+    if not is_workbook:
+        return reference
+    sheets = sheet_names(workbook)
+    if sheet not in sheets:
+        problem = f"has no sheet {sheet!r}, but {', '.join(map(repr, sheets))}"
+        raise InputError(Problem(str(workbook), problem, f"{workbook.name}#SHEET"))
+    name = f"{workbook.name}#{sheet}"
+    return replace(reference, path=workbook.parent, queries=(name,))
 
 
 def _missing_path_remedy(path: Path) -> str:
@@ -137,6 +170,9 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
     elif path.suffix.lower() == ".zip":
         problem = "is not a zip archive that can be read"
         remedy = FETCH_AGAIN
+    elif path.suffix.lower() == ".toml":
+        problem = "is an experiment, no data set"
+        remedy = f"harness check {shlex.quote(str(path))}"
     elif File(path).suffix not in TABLE_SUFFIXES:
         problem = "is a file that no reader takes"
         formats = ", ".join(READERS_BY_FORMAT)

@@ -53,7 +53,9 @@ def read_sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
         for sheet_name in book.sheet_names:
             sheet = book.get_sheet_by_name(sheet_name)
-            cells_by_sheet[sheet_name] = sheet.to_python(skip_empty_area=False)
+            rows = sheet.to_python(skip_empty_area=False)
+            _fill_merged_rows(rows, sheet.merged_cell_ranges or ())
+            cells_by_sheet[sheet_name] = rows
     except Exception as error:  # calamine has one for each kind of workbook
         reason = " ".join(str(error).split())[:MAX_REASON_LENGTH]
         problem = f"is not a workbook that can be read: {reason}"
@@ -65,6 +67,21 @@ def read_sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
         if any(map(any, texts)):
             texts_by_sheet[sheet_name] = texts
     return texts_by_sheet
+
+
+def _fill_merged_rows(
+    rows: list[list[Any]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]
+) -> None:
+    """Write the value of a cell that spans several rows into each of them.
+
+    Cells that are merged with others of their row stay: a title spans columns.
+    """
+    for (first_row, column), (last_row, last_column) in merged:
+        if column != last_column:
+            continue
+        for row in rows[first_row + 1 : last_row + 1]:
+            if column < len(row):
+                row[column] = rows[first_row][column]
 
 
 def _cell_text(cell: object) -> str:

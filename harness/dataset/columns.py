@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from harness.dataset.cell_paths import declared_paths, has_path
+from harness.dataset.cell_paths import declared_paths, has_path, value_at
 from harness.dataset.source import TableRow
 from harness.dataset.usual_names import (
     COLUMN_KINDS,
@@ -13,6 +13,7 @@ from harness.dataset.usual_names import (
     DOCUMENT_KINDS,
     DRAFT_COLUMNS,
     FIELDS_KIND,
+    KIND_ALIASES,
     LABEL_KINDS,
     LOCATION_COLUMNS,
     NEUTRAL_DOCUMENT_NAMES,
@@ -45,6 +46,8 @@ class Columns:
     """The names, or paths, that one tool uses instead of the usual ones."""
     are_labels: bool = False
     """Whether the rows are of a table of labels."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Column -> the values that a row must have to be a label."""
 
     def __post_init__(self) -> None:
         declared = dict(kind_first(*pair) for pair in self.declared.items())
@@ -109,6 +112,13 @@ class Columns:
                 columns.add(path.partition(".")[0])
         return columns
 
+    def is_label_row(self, row: TableRow) -> bool:
+        """Whether a row has what rows of labels must have."""
+        return all(
+            str(value_at(row, column)) in values
+            for column, values in self.where.items()
+        )
+
     def has_labels(self, row: TableRow) -> bool:
         """Whether a row has a column of labels, or one is declared."""
         return any(
@@ -167,9 +177,11 @@ class Columns:
             )
             return f"the first row is not a header: {cells}", remedy
         columns = ", ".join(paths[:MAX_SHOWN_COLUMNS])
-        usual_names = (self.usual_names or USUAL_COLUMN_NAMES)[kind]
+        usual_name = (self.usual_names or USUAL_COLUMN_NAMES)[kind][0]
+        if kind == "query" and self.usual_names is None:
+            usual_name = kind  # it may also be called "text"
         remedy = f"there are: {columns}; say which: {declaration(kind)}"
-        return f"{usual_names[0]!r} is missing", remedy
+        return f"{usual_name!r} is missing", remedy
 
 
 def _unknown_kind(kind: str) -> Problem:
@@ -210,12 +222,12 @@ def kind_first(kind: str, name: str) -> tuple[str, str]:
 
     >>> kind_first("grade", "rating"), kind_first("rating", "grade")
     (('grade', 'rating'), ('grade', 'rating'))
-    >>> kind_first("grade", "text")
-    ('grade', 'text')
+    >>> kind_first("grade", "text"), kind_first("label", "sources")
+    (('grade', 'text'), ('label_document', 'sources'))
     """
     if kind not in COLUMN_KINDS and name in COLUMN_KINDS:
         return name, kind
-    return kind, name
+    return KIND_ALIASES.get(kind, kind), name
 
 
 @lru_cache(maxsize=1024)

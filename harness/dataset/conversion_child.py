@@ -11,11 +11,16 @@ import os
 import sys
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
+
+from harness.dataset.title_candidates import title_candidates, visible_html
 
 CONVERTER_NAMES = ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub")
 """The converters that are used: none of them reads damaged files as text."""
 MAX_REASON_LENGTH = 200
+HTML_SUFFIXES = (".html", ".htm")
+PAGE_END = "\f"
+"""What pdfminer writes after each page."""
 
 
 def main() -> None:
@@ -29,7 +34,7 @@ def main() -> None:
         request = json.loads(line)
         raw = base64.b64decode(request["content"])
         try:
-            reply = convert_bytes(raw, request["suffix"])
+            reply = convert_bytes(raw, request["suffix"], by_page=request["by_page"])
         except MemoryError:
             reply = {"failed": f"it needs more than {max_memory >> 20:,} MB of memory"}
         replies.write(json.dumps(reply) + "\n")
@@ -44,20 +49,22 @@ def _limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:
-    """Return `title` and `text` of a document, or `failed` with the reason.
+def convert_bytes(raw: bytes, suffix: str, *, by_page: bool) -> dict[str, Any]:
+    """Return `titles` and `texts` of a document, or `failed` with the reason.
+
+    Args:
+        raw: the file.
+        suffix: of its name.
+        by_page: whether it is a PDF that has a text for each page; else there is one.
 
     Raises:
         MemoryError: the memory of this process does not suffice.
     """
-    from markitdown import StreamInfo
-
-    stream = io.BytesIO(raw)
-    stream_info = StreamInfo(extension=suffix)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # parsers warn of repairs
-            converted = _engine().convert_stream(stream, stream_info=stream_info)
+            convert = _pages_of if by_page else _whole_of
+            conversion = convert(raw, suffix)
     except MemoryError:
         raise
     except Exception as error:  # a parser may raise anything
@@ -66,11 +73,40 @@ def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:
         if "MemoryError" in reason:
             raise MemoryError from error
         return {"failed": reason[:MAX_REASON_LENGTH]}
-    text = converted.markdown.encode("utf-8", "replace").decode().strip()
-    if not text:
+    texts = [
+        text.encode("utf-8", "replace").decode().strip() for text in conversion.texts
+    ]
+    if not any(texts):
         return {"failed": "there is no text in it"}
-    title = converted.title or _first_heading(text)
-    return {"title": " ".join(title.split()), "text": text}
+    titles = [" ".join(title.split()) for title in conversion.titles]
+    titles.append(" ".join(_first_heading(texts[0]).split()))
+    return {"titles": list(dict.fromkeys(filter(None, titles))), "texts": texts}
+
+
+class _Conversion(NamedTuple):
+    """What a parser finds in a file."""
+
+    titles: list[str]
+    texts: list[str]
+
+
+def _whole_of(raw: bytes, suffix: str) -> _Conversion:
+    from markitdown import StreamInfo
+
+    titles = title_candidates(raw, suffix)
+    stream_info = StreamInfo(extension=suffix)
+    if suffix in HTML_SUFFIXES:
+        raw = visible_html(raw)
+    converted = _engine().convert_stream(io.BytesIO(raw), stream_info=stream_info)
+    return _Conversion([*titles, converted.title or ""], [converted.markdown])
+
+
+def _pages_of(raw: bytes, suffix: str) -> _Conversion:
+    """Return the text of each page of a PDF, after one pass over all of them."""
+    from pdfminer.high_level import extract_text
+
+    texts = extract_text(io.BytesIO(raw)).removesuffix(PAGE_END).split(PAGE_END)
+    return _Conversion(title_candidates(raw, suffix), texts)
 
 
 def _first_heading(text: str) -> str:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from threading import Lock, Timer
-from typing import IO
+from typing import IO, Any
 
 MAX_SECONDS = 120.0
 """Seconds that the conversion of one file may take."""
@@ -46,14 +46,21 @@ class ConversionProcess:
         self._process: subprocess.Popen[str] | None = None
         self._lock = Lock()
 
-    def convert(self, raw: bytes, suffix: str) -> dict[str, str]:
-        """Return `title` and `text` of a document, or `failed` with the reason.
+    def convert(
+        self, raw: bytes, suffix: str, *, by_page: bool = False
+    ) -> dict[str, Any]:
+        """Return `titles` and `texts` of a document, or `failed` with the reason.
+
+        Args:
+            raw: the file.
+            suffix: of its name.
+            by_page: whether each page of a PDF is a text; else the file is one.
 
         Raises:
             ConversionStopped: the process took too long or crashed.
         """
         content = base64.b64encode(raw).decode()
-        request = json.dumps({"suffix": suffix, "content": content})
+        request = json.dumps({"suffix": suffix, "by_page": by_page, "content": content})
         with self._lock:
             process = self._process or _start_child()
             self._process = process
@@ -70,7 +77,7 @@ class ConversionProcess:
                 if not reply or is_too_late:
                     self._stop()
         if reply:
-            conversion: dict[str, str] = json.loads(reply)
+            conversion: dict[str, Any] = json.loads(reply)
             return conversion
         if is_too_late:
             raise ConversionStopped(f"the conversion takes more than {MAX_SECONDS:g} s")

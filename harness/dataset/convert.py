@@ -7,10 +7,11 @@ import json
 import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.dataset.conversion_process import CONVERSIONS, ConversionStopped
 from harness.dataset.file import File
+from retrievers.errors import install_extras
 from retrievers.files.text_files import cache_folder
 
 CONVERTED_SUFFIXES = {
@@ -24,9 +25,7 @@ CONVERTED_SUFFIXES = {
     ".ipynb": "Jupyter",
 }
 """Suffix of a file that markitdown converts -> the name of its format."""
-CONVERTER_REMEDY = (
-    'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
-)
+CONVERTER_REMEDY = install_extras("documents")
 
 
 _reason_by_digest: dict[str, str] = {}
@@ -42,13 +41,14 @@ class ConversionError(Exception):
 class ConvertedText(NamedTuple):
     """The text of a file as Markdown."""
 
-    title: str
-    """Empty if the format has no title."""
-    text: str
+    titles: tuple[str, ...]
+    """What may be its title, best first."""
+    texts: tuple[str, ...]
+    """The text of each page, or of the whole file."""
 
 
-def convert_file(file: File) -> ConvertedText:
-    """Return the text of a file as Markdown.
+def convert_file(file: File, *, by_page: bool = False) -> ConvertedText:
+    """Return the text of a file as Markdown, or of each page of a PDF.
 
     Conversions are cached, by content and by markitdown's version.
 
@@ -59,35 +59,38 @@ def convert_file(file: File) -> ConvertedText:
     """
     raw = file.read()
     # Older versions read damaged files as plain text: their cache is not used.
-    version_key = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()
+    form = "pages" if by_page else "no navigation"
+    version_key = f"{version('markitdown')}, {form}\0{file.suffix}\0".encode()
     digest = hashlib.sha256(version_key + raw).hexdigest()
     cached = cache_folder() / "documents" / f"{digest}.json"
     try:
-        conversion: dict[str, str] = json.loads(cached.read_text(encoding="utf-8"))
+        conversion: dict[str, Any] = json.loads(cached.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        conversion = _convert_bytes(raw, file.suffix, digest)
+        conversion = _convert_bytes(raw, file.suffix, digest, by_page=by_page)
         with contextlib.suppress(OSError):  # the cache only saves time
             _write_cache(cached, conversion)
     if "failed" in conversion:
         raise ConversionError(conversion["failed"])
-    return ConvertedText(conversion["title"], conversion["text"])
+    return ConvertedText(tuple(conversion["titles"]), tuple(conversion["texts"]))
 
 
-def _convert_bytes(raw: bytes, suffix: str, digest: str) -> dict[str, str]:
-    """Return `title` and `text` of a document, or `failed` with the reason.
+def _convert_bytes(
+    raw: bytes, suffix: str, digest: str, *, by_page: bool
+) -> dict[str, Any]:
+    """Return `titles` and `texts` of a document, or `failed` with the reason.
 
     Raises:
         ConversionError: the child process took too long, or crashed.
     """
     if digest not in _reason_by_digest:
         try:
-            return CONVERSIONS.convert(raw, suffix)
+            return CONVERSIONS.convert(raw, suffix, by_page=by_page)
         except ConversionStopped as stopped:
             _reason_by_digest[digest] = str(stopped)
     raise ConversionError(_reason_by_digest[digest])
 
 
-def _write_cache(path: Path, conversion: dict[str, str]) -> None:
+def _write_cache(path: Path, conversion: dict[str, Any]) -> None:
     text = json.dumps(conversion, ensure_ascii=False)
     temporary = path.with_suffix(f".{os.getpid()}")
     path.parent.mkdir(parents=True, exist_ok=True)

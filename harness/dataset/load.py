@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from harness.dataset.check_queries import (
 )
 from harness.dataset.choose_reader import open_source
 from harness.dataset.dataset import Dataset
+from harness.dataset.excluded_documents import match_excluded
 from harness.dataset.labels import Labels
 from harness.dataset.match_labels import MatchedLabels, columns_read_as, match_labels
 from harness.dataset.merge_judgments import (
@@ -68,13 +70,15 @@ def load_dataset(
         reference = parse_reference(reference)
     format_name, source = open_source(reference)
     problems = ReadProblems()
+    problems.chooses_rows = bool(reference.where)
     queries = check_queries(source, problems)
     documents = check_documents(source, problems, reference.match, sample_size)
     problems.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, problems, documents, queries, drop=drop)
-    if matched.labels and _has_clicks(problems):
+    if matched.labels and (_has_clicks(problems) or _chooses_clicks(reference)):
         problems.notes["clicked-label"] = [*matched.labels]
+    queries = match_excluded(queries, matched.labels, documents, problems, drop=drop)
     search = LabelColumnSearch({})
     if not matched.labels and documents.ids:
         search = find_label_column(problems, documents, reference.columns)
@@ -84,7 +88,7 @@ def load_dataset(
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_columns(dataset, search.declared)
     if not search.is_question:
-        refuse_unused_columns(problems, reference.columns)
+        refuse_unused_columns(problems, reference.columns, documents.example())
     parts = _CheckedParts(format_name, source, queries, documents, matched)
     return _check_labels(reference, parts, problems)
 
@@ -189,6 +193,12 @@ def _has_clicks(problems: ReadProblems) -> bool:
     return any(CLICK_WORD in normalised_name(column) for _, column in columns)
 
 
+def _chooses_clicks(reference: DatasetReference) -> bool:
+    """Whether the rows that are labels are clicks."""
+    values = chain.from_iterable(reference.where.values())
+    return any(CLICK_WORD in value.casefold() for value in values)
+
+
 def _with_found_columns(dataset: Dataset, found: Mapping[str, str]) -> Dataset:
     notes = {**dataset.data_quality, "found-labels": tuple(found.values())}
     return replace(dataset, found_columns=found, data_quality=notes)
@@ -219,6 +229,8 @@ def _dataset_digest(
             row.append(reference)
         if query.history:
             row.append(query.history)
+        if query.excluded:
+            row.append({"excluded": query.excluded})
         digest.update(digest_line(row))
     return digest.hexdigest()
 

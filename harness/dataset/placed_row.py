@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import declared_paths, further_fields, value_at
 from harness.dataset.columns import Columns, declaration
+from harness.dataset.excluded_documents import read_excluded
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference_answers import read_reference_answer
 from harness.dataset.source import SourceLocation, TableRow
@@ -122,12 +123,13 @@ class PlacedRow(NamedTuple):
             self.value("reference"), self.value("claims"), self.location, self.problems
         )
         history = read_history(self.value("history"), self.location, self.problems)
+        excluded = read_excluded(self.value("exclude"), self.location, self.problems)
         kinds = QUERY_KINDS if has_labels else UNLABELLED_QUERY_KINDS
         used = [self.name(kind) for kind in kinds if kind != "label_query"]
         fields = further_fields(self.row, used)
         if history:
             fields = _conversation_fields(history) | fields
-        return Query(id_, text, fields, reference, history)
+        return Query(id_, text, fields, reference, history, excluded)
 
 
 def _conversation_fields(history: tuple[str, ...]) -> dict[str, str]:

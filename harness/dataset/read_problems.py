@@ -36,6 +36,8 @@ class ReadProblems:
         """File of queries or labels -> column that nothing uses -> its first cells."""
         self.files_without_labels = set[str]()
         """Files of queries whose labels are in another file."""
+        self.chooses_rows = False
+        """Whether only some rows are labels, by a condition."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document; set before labels are read."""
         self._problems: dict[_ProblemKind, Problem] = {}

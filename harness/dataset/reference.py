@@ -11,6 +11,7 @@ from retrievers.options.user_code import OBJECT_PREFIX
 
 REFERENCE_SCHEMES = ("hf:", "irds:", OBJECT_PREFIX)
 """Beginnings of names that are not paths: of the hub, ir_datasets, an object."""
+WEB_SCHEMES = ("http", "https", "ftp")
 
 
 def parse_reference(reference: str | Path) -> DatasetReference:
@@ -40,8 +41,13 @@ def refuse_urls(*names: str | None) -> None:
     for name in names:
         if name and "://" in name:
             scheme = name.partition("://")[0]
+            problem = "databases are retired"
             remedy = "write their tables as CSV files"
-            raise InputError(Problem(scheme, "databases are retired", remedy))
+            if scheme in WEB_SCHEMES:
+                problem = f"{name} is a page of the web, and data are read from files"
+                remedy = "download it and give its path; of the hub hf:OWNER/NAME"
+                scheme = "dataset"
+            raise InputError(Problem(scheme, problem, remedy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,10 @@ class DatasetReference:
     """Kind of column -> its name in the tables."""
     match: tuple[str, ...] = ()
     """Fields by which labels identify documents; empty if they use ids."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Column -> the values of the rows that are labels; empty if all rows are."""
+    pages: bool = False
+    """Whether each page of a PDF is a document."""
     header: bool | None = None
     """Whether the first row of a table is its header.
 

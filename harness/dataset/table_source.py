@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.dataset.cell_paths import further_fields
 from harness.dataset.columns import Columns
+from harness.dataset.events import list_label_rows
 from harness.dataset.file import File
 from harness.dataset.label_rows import read_labels
 from harness.dataset.placed_row import PlacedRow
@@ -34,7 +35,7 @@ from retrievers.types import Query
 
 RowSource = Callable[[ReadProblems], Iterable[LocatedRow]]
 REQUIRED_QUERY_KINDS = ("query_id", "query")
-OPTIONAL_KINDS = ("title", "reference", "claims")
+OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
 """Kinds of columns that, if declared, only some rows must have."""
 SAMPLED_ROWS = 200
 """Rows, at most, whose cells are sampled to find out if they name documents."""
@@ -115,7 +116,8 @@ class TableSource:
             return
         columns = replace(self.columns, are_labels=True)
         reader = _PartReader(LABEL_PART, columns, problems)
-        yield from read_labels(reader.read(self.label_rows(problems)))
+        rows = list_label_rows(reader.read(self.label_rows(problems)), columns)
+        yield from read_labels(rows)
 
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
         """Yield the labels in the rows of queries; none if no row has a label."""
@@ -129,7 +131,8 @@ class TableSource:
         for row in rows:
             if row.name("query_id") is None:
                 query_ids.setdefault(str(row.value("query")), f"q{len(query_ids)}")
-        label_rows = (row for row in rows if self._must_have_labels(row))
+        chosen = list_label_rows(rows, self.columns)
+        label_rows = (row for row in chosen if self._must_have_labels(row))
         yield from read_labels(label_rows, query_ids or None)
 
     def _must_have_labels(self, row: PlacedRow) -> bool:
@@ -163,6 +166,7 @@ class _DistinctQueries:
         """Of queries without a column of ids."""
         self._texts_by_id: dict[str, str] = {}
         """Of queries with one, and with labels."""
+        self._excluded_by_id: dict[str, tuple[str, ...]] = {}
         self._rows_by_text = Counter[str]()
 
     @property
@@ -173,7 +177,19 @@ class _DistinctQueries:
     def add(self, query: Query, row: PlacedRow) -> bool:
         """Add a query; False if the row is one more label of an earlier one."""
         if row.name("query_id") is None:
-            return self._add_without_id(query, row)
+            is_new = self._add_without_id(query, row)
+            query_id = query.id if is_new else self._ids_by_text[query.text]
+        else:
+            is_new = self._add_with_id(query, row)
+            query_id = query.id
+        excluded = self._excluded_by_id.setdefault(query_id, query.excluded)
+        if query.excluded not in ((), excluded):
+            problem = f"{query.text[:MAX_SHOWN_QUERY_LENGTH]!r} leaves out other "
+            problem += "documents than on its first row"
+            row.add_problem(problem, "list all of them on its first row")
+        return is_new
+
+    def _add_with_id(self, query: Query, row: PlacedRow) -> bool:
         has_list = row.name("relevant") is not None
         if self._has_labels and (row.name("label_document") or not has_list):
             if self._texts_by_id.get(query.id) == query.text:

@@ -1,6 +1,7 @@
 """Unused columns that may hold labels."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from harness.dataset.columns import (
     declared_field_names,
     not_labels_remedy,
 )
+from harness.dataset.convert import CONVERTED_SUFFIXES
+from harness.dataset.events import event_kinds, where_declaration
 from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
 from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
@@ -29,10 +32,16 @@ from harness.dataset.usual_names import (
     normalised_name,
     words_of_name,
 )
-from harness.dataset.written_values import parse_grade
+from harness.dataset.written_values import parse_grade, quoted_value
+from harness.english import first_names
 from retrievers.errors import Problem
 
-PAGE_NAMES = ("page", "pages", "pageno", "pagenumber", "pagenumbers", "evidencepages")
+PDF_FORMAT = CONVERTED_SUFFIXES[".pdf"]
+PAGE_NAMES = tuple(
+    f"{prefix}{name}"
+    for prefix in ("", "evidence", "gold", "relevant", "expected", "source")
+    for name in ("page", "pages", "pageno", "pagenum", "pagenumber", "pagenumbers")
+)
 """Names of columns of pages, beside a column of files."""
 FILE_WORDS = frozenset(
     ["file", "filename", "files", "path", "url", "source", "pdf", "doc", "document"]
@@ -47,6 +56,7 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
+MAX_SHOWN_CELLS = 3
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 
@@ -102,10 +112,17 @@ class _UnusedColumn(NamedTuple):
     """Its values if they look like grades."""
 
 
-def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -> None:
+def refuse_unused_columns(
+    problems: ReadProblems, declared: Mapping[str, str], example: str
+) -> None:
     """Add a problem for each unused column that may hold labels or grades.
 
     Its name says so, or it has small whole numbers.
+
+    Args:
+        problems: takes the problems, and has the columns.
+        declared: kind of column -> its name.
+        example: of the ids of documents, in words.
     """
     declared_columns = {*declared.values(), *declared_field_names(declared)}
     for file, cells_by_column in problems.unused_columns.items():
@@ -125,9 +142,39 @@ def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -
             cells = cells_by_column.get(column, ())
             if cells and normalised_name(column) in PAGE_NAMES:
                 _refuse_unused_pages(file, column, columns, problems)
+            if table.names_documents:
+                _refuse_events(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
-            if _is_overlooked(unused.kind, table, declared):
+            if not _is_overlooked(unused.kind, table, declared):
+                continue
+            if _names_nothing(column, unused, table):
+                _add_unmatched(file, column, cells, example, problems=problems)
+            else:
                 _add_overlooked(file, column, unused, table, problems=problems)
+
+
+def _refuse_events(
+    file: str, column: str, cells: Sequence[Any], problems: ReadProblems
+) -> None:
+    """Add a problem if rows are events of several kinds, and all count as labels."""
+    kinds = event_kinds(column, cells)
+    if kinds and not problems.chooses_rows:
+        problems.add(
+            file,
+            f"{column!r} has {kinds}, and each of these rows would be a label",
+            f"say which are: {where_declaration(column, 'click')}; "
+            f"if all are: {declaration(FIELDS_KIND, column)}",
+        )
+
+
+def _event_columns(file: str, problems: ReadProblems) -> str:
+    """Return the kinds of events in a file, as the end of a sentence."""
+    for column, cells in problems.unused_columns.get(file, {}).items():
+        kinds = event_kinds(column, cells)
+        if kinds:
+            chosen = where_declaration(column, "click")
+            return f"; {column!r} has {kinds}: choose which are labels, {chosen}"
+    return ""
 
 
 def _refuse_unused_pages(
@@ -139,15 +186,24 @@ def _refuse_unused_pages(
             words_of_name(column)
         ):
             continue
-        paths = f'["{column}", "{pages}"]'
-        problems.add(
-            file,
-            f"{pages!r} is not used, so that every page of {column!r} is relevant",
-            f"if documents are pages: columns = {{ label_document = {paths} }}, "
-            f"match = {paths} (--columns label_document={column},{pages} "
-            f"--match {column},{pages}); "
-            f"if whole files are relevant: {declaration(FIELDS_KIND, pages)}",
-        )
+        problem = f"{pages!r} is not used, so that every page of {column!r} is relevant"
+        remedy = _pages_remedy(column, pages, problems)
+        whole = f"if whole files are relevant: {declaration(FIELDS_KIND, pages)}"
+        problems.add(file, problem, f"{remedy}; {whole}")
+
+
+def _pages_remedy(column: str, pages: str, problems: ReadProblems) -> str:
+    """Return how labels name pages of PDF, or documents that have both fields."""
+    paths = f'["{column}", "{pages}"]'
+    declared = f"columns = {{ label_document = {paths} }}"
+    option = shlex.quote(f"label_document={column},{pages}")
+    if any(PDF_FORMAT in sizes for sizes in problems.table_sizes.values()):
+        return f"if pages are: pages = true, {declared} (--pages --columns {option})"
+    match = shlex.quote(f"{column},{pages}")
+    return (
+        f"if documents are pages: {declared}, match = {paths} "
+        f"(--columns {option} --match {match})"
+    )
 
 
 def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedColumn:
@@ -203,6 +259,25 @@ def _is_overlooked(kind: str, table: _TableUse, declared: Mapping[str, str]) -> 
         return False
     kinds = ("grade",) if kind == "grade" else DOCUMENT_NAMING_KINDS
     return not table.has_labels or declared.keys().isdisjoint(kinds)
+
+
+def _names_nothing(column: str, unused: _UnusedColumn, table: _TableUse) -> bool:
+    """Whether a column has labels by its name, and none of them names a document."""
+    is_list = unused.kind in DOCUMENT_ID_KINDS
+    return is_list and table.has_labels and is_label_name(column)
+
+
+def _add_unmatched(
+    file: str,
+    column: str,
+    cells: Sequence[Any],
+    example: str,
+    *,
+    problems: ReadProblems,
+) -> None:
+    shown = first_names([*dict.fromkeys(map(quoted_value, cells))], MAX_SHOWN_CELLS)
+    problem = f"{column!r} names no document: {shown}; {example}".rstrip("; ")
+    problems.add(file, problem, f"correct the ids; {not_labels_remedy(column)}")
 
 
 def _add_overlooked(
@@ -273,6 +348,7 @@ def _label_question(
     )
     if returned:
         problem += f"; {returned} looks like what a system returned"
+    problem += _event_columns(first.file, problems)
     remedy = f"say which are labels: {' or '.join(declarations)}; {run_remedy}"
     return Problem(first.file, problem, f"{remedy}; {not_labels_remedy(first.column)}")
 

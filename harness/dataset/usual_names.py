@@ -73,6 +73,22 @@ USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "reference": ("reference", "reference_answer", "generation_gt"),
     "claims": ("claims",),
     "history": ("history", "chat_history"),
+    "exclude": (
+        "excluded_ids",
+        "exclude_ids",
+        "excluded_doc_ids",
+        "exclude_doc_ids",
+        "excluded_document_ids",
+        "exclude_document_ids",
+        "excluded_docs",
+        "exclude_docs",
+        "excluded_documents",
+        "exclude_documents",
+        "excluded_passages",
+        "exclude_passages",
+        "excluded_passage_ids",
+        "exclude_passage_ids",
+    ),
     "relevant": (
         "relevant_documents",
         "ratings",
@@ -179,11 +195,14 @@ UNLABELLED_QUERY_KINDS = (
     "reference",
     "claims",
     "history",
+    "exclude",
 )
 """Kinds of columns of queries if the labels are in another table."""
 QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS, "spans")
 FIELDS_KIND = "fields"
 """Declares columns, with commas between, that hold no labels despite their names."""
+KIND_ALIASES = {"label": "label_document"}
+"""Other names of kinds."""
 COLUMN_KINDS = (*USUAL_COLUMN_NAMES, FIELDS_KIND)
 
 

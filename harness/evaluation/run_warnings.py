@@ -41,6 +41,8 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
+    yield from _saved_run_warnings(manifest)
+    yield from _shared_word_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
             name: scores.judged_shares[name]
@@ -150,6 +152,32 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
     if evaluation.is_chosen and not evaluation.baseline:
         return [(evaluation.leader, name) for name in evaluation.shown_worse]
     return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
+
+
+def _saved_run_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the saved runs whose scores contradict their ranks."""
+    kinds = {
+        "tied-run-query": WarningKind.TIED_RUN,
+        "rising-run-query": WarningKind.RISING_SCORES,
+    }
+    for name in manifest.finished:
+        notes = manifest.ledger.retrievers[name].notes
+        for note, kind in kinds.items():
+            count = len(notes.get(note, ()))
+            if count:
+                queries = max(count, manifest.dataset.queries)
+                yield RunWarning(kind, (name,), (count, queries))
+
+
+def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the queries of which no document has a word, if there are any."""
+    ids: dict[str, None] = {}
+    for name in manifest.finished:
+        notes = manifest.ledger.retrievers[name].notes
+        ids |= dict.fromkeys(notes.get("no-shared-word", ()))
+    if ids:
+        numbers = (len(ids), manifest.dataset.queries)
+        yield RunWarning(WarningKind.NO_SHARED_WORD, (), numbers, tuple(ids))
 
 
 def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:

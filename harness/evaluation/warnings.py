@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from harness.english import count_of, join_names, names_or_count
+from harness.english import (
+    count_of,
+    first_names,
+    join_names,
+    names_or_count,
+    rising_run_count,
+    shared_word_count,
+    tied_run_count,
+)
 
 
 class WarningKind(Enum):
@@ -55,6 +63,21 @@ class WarningKind(Enum):
     """
     UNKNOWN_REPEATABILITY = "unknown repeatability"
     """Retrievers that may answer differently have one trial, and were not compared."""
+    TIED_RUN = "tied run"
+    """All hits of queries have one score in a saved run.
+
+    Numbers: how many queries, of how many.
+    """
+    RISING_SCORES = "rising scores"
+    """Scores of a saved run rise with rank, as distances do.
+
+    Numbers: in how many queries, of how many.
+    """
+    NO_SHARED_WORD = "no shared word"
+    """BM25 finds nothing for queries of which no document has a word.
+
+    Numbers: how many queries, of how many. Words: the first of their ids.
+    """
     CLICKS = "clicks"
     """The labels are clicks. Numbers: of how many queries."""
 
@@ -110,7 +133,7 @@ def _judged_gap(warning: RunWarning) -> float:
 UNLABELLED_NOTE = "documents without a label count as irrelevant"
 
 
-def warning_sentence(warning: RunWarning) -> str:  # noqa: C901 - a table of kinds
+def warning_sentence(warning: RunWarning) -> str:
     """Return one warning of a run in words.
 
     >>> kind = WarningKind.UNJUDGED
@@ -118,36 +141,14 @@ def warning_sentence(warning: RunWarning) -> str:  # noqa: C901 - a table of kin
     25 % of b's first 10 hits have no label (4 % of a's): documents without a label \
 count as irrelevant.
     """
-    match warning.kind:
-        case WarningKind.HALF_READ:
-            return _half_read_sentence(warning)
-        case WarningKind.UNKNOWN_HITS:
-            return _unknown_hits_sentence(warning)
-        case WarningKind.MATCHED_IDS:
-            return _matched_ids_sentence(warning)
-        case WarningKind.UNJUDGED:
-            return _unjudged_sentence(warning)
-        case WarningKind.JUDGED_GAP:
-            return _judged_gap_sentence(warning)
-        case WarningKind.CLICKS:
-            queries = count_of(round(warning.numbers[0]), "query")
-            return (
-                f"The labels of {queries} are clicks: they favour the search that "
-                "showed the documents, and retrievers like it."
-            )
-        case WarningKind.CHANGED_ANSWERS | WarningKind.UNKNOWN_REPEATABILITY:
-            return _repeatability_sentence(warning)
-        case (
-            WarningKind.SHORT_CONTEXTS
-            | WarningKind.WHOLE_DOCUMENTS
-            | WarningKind.ESTIMATED_TOKENS
-        ):
-            return _context_sentence(warning)
-        case WarningKind.FRAGILE:
-            return (
-                "Three queries with the largest possible loss would reverse the "
-                f"result of {join_names(warning.retrievers)}: label more queries."
-            )
+    return SENTENCES[warning.kind](warning)
+
+
+def _no_shared_word_sentence(warning: RunWarning) -> str:
+    without, queries = map(round, warning.numbers)
+    count = shared_word_count(without, queries)
+    names = first_names(warning.words)
+    return f"{count}, and BM25 finds nothing for them: {names}."
 
 
 def _repeatability_sentence(warning: RunWarning) -> str:
@@ -228,3 +229,47 @@ def _judged_gap_sentence(warning: RunWarning) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def _tied_run_sentence(warning: RunWarning) -> str:
+    sentence = tied_run_count(*map(round, warning.numbers))
+    return f"{join_names(warning.retrievers)}: {sentence}."
+
+
+def _rising_scores_sentence(warning: RunWarning) -> str:
+    sentence = rising_run_count(*map(round, warning.numbers))
+    return f"{join_names(warning.retrievers)}: {sentence}"
+
+
+def _clicks_sentence(warning: RunWarning) -> str:
+    queries = count_of(round(warning.numbers[0]), "query")
+    return (
+        f"The labels of {queries} are clicks: they favour the search that "
+        "showed the documents, and retrievers like it."
+    )
+
+
+def _fragile_sentence(warning: RunWarning) -> str:
+    return (
+        "Three queries with the largest possible loss would reverse the "
+        f"result of {join_names(warning.retrievers)}: label more queries."
+    )
+
+
+SENTENCES: Mapping[WarningKind, Callable[[RunWarning], str]] = {
+    WarningKind.FRAGILE: _fragile_sentence,
+    WarningKind.HALF_READ: _half_read_sentence,
+    WarningKind.UNKNOWN_HITS: _unknown_hits_sentence,
+    WarningKind.MATCHED_IDS: _matched_ids_sentence,
+    WarningKind.UNJUDGED: _unjudged_sentence,
+    WarningKind.JUDGED_GAP: _judged_gap_sentence,
+    WarningKind.SHORT_CONTEXTS: _context_sentence,
+    WarningKind.WHOLE_DOCUMENTS: _context_sentence,
+    WarningKind.ESTIMATED_TOKENS: _context_sentence,
+    WarningKind.CHANGED_ANSWERS: _repeatability_sentence,
+    WarningKind.UNKNOWN_REPEATABILITY: _repeatability_sentence,
+    WarningKind.TIED_RUN: _tied_run_sentence,
+    WarningKind.RISING_SCORES: _rising_scores_sentence,
+    WarningKind.NO_SHARED_WORD: _no_shared_word_sentence,
+    WarningKind.CLICKS: _clicks_sentence,
+}

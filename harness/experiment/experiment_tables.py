@@ -58,6 +58,10 @@ class DatasetConfig(StrictTable):
     their ids."""
     gitignore: bool = False
     """Skip what .gitignore names, and node_modules, in the folder of `documents`."""
+    where: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """The rows that are labels: { action_name = "click" }; left out, all."""
+    pages: bool = False
+    """Each page of a PDF is a document, house.pdf#3 the third of house.pdf."""
     exclude_self: bool = False
     """Keep the document that has a query's id out of that query's answers."""
 

@@ -1,6 +1,7 @@
 """An experiment file to a LoadedExperiment."""
 
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -215,6 +216,8 @@ def _read_tables(path: Path) -> dict[str, Any]:
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         remedy = "give the path of an experiment, a .toml file"
+        if path.is_dir():
+            remedy += f"; harness init {shlex.quote(str(path))} writes one"
     except UnicodeDecodeError:
         problem = "is not UTF-8"
         remedy = "save the file as UTF-8"

@@ -35,11 +35,14 @@ def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
         match=_as_tuple(table.match),
         header=table.header,
         gitignore=table.gitignore,
+        pages=table.pages,
+        where={column: _as_tuple(value) for column, value in table.where.items()},
     )
     if reference.scheme:
         return reference
     for candidate in _candidate_paths(table.path, path):
-        if candidate.exists():
+        workbook, _, _sheet = str(candidate).partition("#")
+        if candidate.exists() or Path(workbook).is_file():
             return replace(reference, path=candidate)
     remedy = "looked in the working directory and in every folder above the experiment"
     remedy = f"{suggest_path(reference.folder)} {remedy}".lstrip()

@@ -73,6 +73,8 @@ def _parse_all(experiment: Experiment, problems: list[Problem]) -> list[Measure]
     named_measures: set[Measure] = set()
     """Without those that a name adds: RBP's residual may be named, too."""
     for name in experiment.measures:
+        if problems and name == experiment.primary:
+            continue  # it is reported as the primary measure
         parsed = _parse_name(experiment, "measures", name, problems)
         if not parsed:
             continue

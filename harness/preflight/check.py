@@ -6,10 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from harness.build.build import build
-from harness.build.built_retriever import BuiltRetriever
-from harness.build.missing import missing_requirements, name_retriever
+from harness.build.built_retriever import BuiltRetriever, without_filter
+from harness.build.extras import all_extras_named, missing_extras
+from harness.build.missing import (
+    missing_requirements,
+    name_retriever,
+    unanswered_queries,
+)
 from harness.dataset import Dataset, DatasetReference, parse_reference
 from harness.dataset import load_dataset as load_dataset
+from harness.dataset.extras import missing_dataset_extras
 from harness.experiment import LoadedExperiment, find_reference
 from harness.experiment import load as load_experiment
 from harness.preflight.dataset_summary import DatasetSummary, summarise_dataset
@@ -20,6 +26,7 @@ from harness.preflight.detectable import (
 )
 from harness.preflight.plan import RunPlan, plan_run
 from harness.preflight.truncation import TruncationEstimate, estimate_truncation
+from retrievers.bm25 import BM25, queries_without_shared_word
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.user_code import require_module
@@ -41,7 +48,16 @@ class MissingRequirement:
     problem: Problem
 
 
-CheckWarning = TruncationEstimate | AbsentModel | MissingRequirement
+@dataclass(frozen=True, slots=True)
+class UnsharedQueries:
+    """Queries of which no document has a word: BM25 finds nothing for them."""
+
+    ids: tuple[str, ...]
+    queries: int
+    """All queries that are searched."""
+
+
+CheckWarning = TruncationEstimate | AbsentModel | MissingRequirement | UnsharedQueries
 """What hinders no run, but may change what it is worth."""
 
 
@@ -115,9 +131,33 @@ def check_target(
 
 
 def _check_dataset(reference: DatasetReference) -> CheckReport:
-    dataset = load_dataset(reference)
+    with all_extras_named(partial(missing_dataset_extras, reference)):
+        dataset = load_dataset(reference)
     detectable = DetectableDifference(len(scorable_queries(dataset)))
-    return CheckReport(dataset, summarise_dataset(dataset), detectable)
+    warnings = tuple(_unshared_queries(dataset, None))
+    return CheckReport(
+        dataset, summarise_dataset(dataset), detectable, warnings=warnings
+    )
+
+
+def _unshared_queries(
+    dataset: Dataset, stemming: str | None
+) -> Iterator[UnsharedQueries]:
+    """Yield the queries without a word of the corpus, if there are any."""
+    ids = queries_without_shared_word(dataset.queries, dataset.documents, stemming)
+    if ids:
+        yield UnsharedQueries(tuple(ids), len(dataset.queries))
+
+
+def _unshared_by_bm25(
+    retrievers: Sequence[BuiltRetriever], dataset: Dataset
+) -> Iterator[UnsharedQueries]:
+    """Yield the queries for which the first BM25 of an experiment finds nothing."""
+    for built in retrievers:
+        for part in map(without_filter, built.other_retrievers):
+            if isinstance(part, BM25):
+                yield from _unshared_queries(dataset, part.stemming)
+                return
 
 
 def _check_experiment(
@@ -126,15 +166,20 @@ def _check_experiment(
     dataset, labels, retrievers = build(loaded)
     problems: list[Problem] = []
     for built in retrievers:
-        problems += _run_problems(built)
+        problems += _run_problems(built, dataset)
     if problems:
-        raise InputError(problems)
+        with all_extras_named(partial(missing_extras, loaded)):
+            raise InputError(problems)
     detectable = detectable_difference(loaded, dataset, labels.grades)
     summary = summarise_dataset(
         dataset, partial(estimate_truncation, retrievers), seed=loaded.experiment.seed
     )
     truncations = [reach for reach in summary.reaches if reach.is_much]
-    warnings = (*truncations, *_model_warnings(retrievers))
+    warnings = (
+        *truncations,
+        *_model_warnings(retrievers),
+        *_unshared_by_bm25(retrievers, dataset),
+    )
     services: tuple[RespondingService, ...] = ()
     if ping:
         services = _ping(loaded, retrievers, dataset)
@@ -151,7 +196,7 @@ def _check_experiment(
     )
 
 
-def _run_problems(built: BuiltRetriever) -> list[Problem]:
+def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
     """What a run would refuse of a retriever.
 
     The user's functions are located, and not imported.
@@ -159,7 +204,13 @@ def _run_problems(built: BuiltRetriever) -> list[Problem]:
     if not built.user_functions:
         problems: list[Problem] = []
         for retriever in built.other_retrievers:
-            problems += missing_requirements(built.name, retriever)
+            found = missing_requirements(built.name, retriever)
+            ids = [query.id for query in dataset.queries]
+            problems += found or unanswered_queries(built.name, retriever, ids)
+        for dense in built.dense_parts:
+            with collect_errors(problems, partial(name_retriever, built.name)):
+                if dense.chunks is not None:
+                    dense.chunks.check()
         return problems
     problems = []
     for key, call in built.user_functions.items():

@@ -25,6 +25,8 @@ def labelled_query_row(query: Query, dataset: Dataset) -> dict[str, Any]:
     }
     if query.history:
         row["history"] = query.history
+    if query.excluded:
+        row["excluded"] = query.excluded
     labels = dataset.labels.get(query.id, Labels())
     return {**row, **reference_as_json(query.reference), **labels.as_json()}
 
@@ -44,6 +46,7 @@ class LabelRow:
     text: str
     fields: Mapping[str, str]
     history: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
     claims: tuple[str | Claim, ...] = ()
     grades: Mapping[str, Grade] | None = None
@@ -62,7 +65,14 @@ class LabelRow:
     def query(self) -> Query:
         """The query with its reference answers."""
         reference = Reference(self.reference, tuple(map(_read_claim, self.claims)))
-        return Query(self.query_id, self.text, self.fields, reference, self.history)
+        return Query(
+            self.query_id,
+            self.text,
+            self.fields,
+            reference,
+            self.history,
+            self.excluded,
+        )
 
     @property
     def labels(self) -> Labels:

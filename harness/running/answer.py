@@ -16,7 +16,13 @@ from retrievers.errors import BackendError
 from retrievers.external import known_documents, order_foreign_hits
 from retrievers.meter import Meter
 from retrievers.resources import Resources
-from retrievers.types import Ranking, Retriever, with_min_score, without_document
+from retrievers.types import (
+    Query,
+    Ranking,
+    Retriever,
+    with_min_score,
+    without_documents,
+)
 
 QUERY_STAGES = ("embed-queries", "search")
 """The stages that every query passes."""
@@ -125,7 +131,8 @@ def _index_and_search(
     context = state.context
     corpus = state.resources.corpus
     queries = built.conversation_queries(context.dataset.queries)
-    spare_hits = 1 if context.exclude_self else 0
+    left_out = {query.id: _left_out(query, context) for query in queries}
+    spare_hits = max(map(len, left_out.values()), default=0)
     retriever.setup(state.resources)
     if state.trial == 1:
         with meter.stage_by_default("index"):
@@ -133,16 +140,23 @@ def _index_and_search(
     with meter.stage_by_default("search"):
         rankings = retriever.search(queries, context.depth + spare_hits, meter)
     answers = _by_query(rankings, state)
-    if context.exclude_self:
-        answers = {
-            query_id: without_document(ranking, query_id, context.depth)
-            for query_id, ranking in answers.items()
-        }
     if not is_built_in(type(without_filter(retriever))):
         documents = known_documents(corpus)
+        depth = context.depth + spare_hits
         with meter.stage_by_default("search"):
-            answers = order_foreign_hits(answers, documents, context.depth, meter)
+            answers = order_foreign_hits(answers, documents, depth, meter)
+    if spare_hits:
+        answers = {
+            query_id: without_documents(ranking, left_out[query_id], context.depth)
+            for query_id, ranking in answers.items()
+        }
     return StageResult(answers, dict(retriever.provenance))
+
+
+def _left_out(query: Query, context: RunContext) -> frozenset[str]:
+    """Return the documents that are no answers to a query."""
+    own = [query.id] if context.exclude_self else []
+    return frozenset([*own, *query.excluded])
 
 
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:

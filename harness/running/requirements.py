@@ -10,6 +10,7 @@ from harness.build.missing import (
     missing_chat_price,
     missing_price,
     missing_requirements,
+    unanswered_queries,
 )
 from harness.preflight.embedding import forecast_embedding
 from harness.running.context import RunContext
@@ -38,11 +39,13 @@ def check_requirements(
         InputError: what each of them lacks.
     """
     problems: list[Problem] = []
+    query_ids = [query.id for query in context.dataset.queries]
     names = {built.name for built in retrievers}
     for built in retrievers:
         parts: list[Model | Retriever] = [*built.other_retrievers, *built.rerankers]
         for part in parts:
-            problems += missing_requirements(built.name, part)
+            found = missing_requirements(built.name, part)
+            problems += found or unanswered_queries(built.name, part, query_ids)
         if context.budget.limit is not None:
             problems += _missing_prices(built)
         for dense in built.dense_parts:
@@ -73,7 +76,8 @@ def _missing_of_dense(
         if dense.chunks is not None:
             dense.chunks.check()
         missing = missing_requirements(built.name, dense.encoder)
-        if missing and (timed or not _is_cached(built, dense, context)):
+        is_known = dense.encoder.at_hand and not timed
+        if missing and not (is_known and _is_cached(built, dense, context)):
             problems += missing
     return problems
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.english import rising_run_count, tied_run_count
 from harness.measures import Measure, MeasureValues, measure_rankings, measure_run
 from harness.measures.score import Grades, Precision
 from harness.measures.table import row_of
@@ -18,6 +19,7 @@ from harness.scoring.run_names import name_runs
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, ScoreColumn, Scores
 from retrievers.errors import InputError, Problem
+from retrievers.files.run_scores import find_contradictions
 from retrievers.files.trec_files import Qrels, RunScores, read_qrels, read_run
 from retrievers.ids import KnownDocuments, count_matches_by_way
 
@@ -75,7 +77,14 @@ def score_trec_runs(
         try:
             run = read_run(path)
             source = RunSource(name, str(path), conventions, _rereader(path, run))
-            scored_runs.append(_score_run(source, run, judgments, measures))
+            scored = _score_run(source, run, judgments, measures)
+            contradictions = find_contradictions(_scores_by_query(run), Path(path))
+            queries = contradictions.queries
+            found = (
+                tied_run_count(len(contradictions.tied), queries),
+                rising_run_count(len(contradictions.rising), queries),
+            )
+            scored_runs.append(_with_notes(scored, *found))
         except UnmatchedRun as error:
             unmatched += error.problems
         except InputError as error:
@@ -84,6 +93,11 @@ def score_trec_runs(
         raise InputError(list(dict.fromkeys([*problems, *unmatched])))
     scores = join_runs(scored_runs, judgments, measures)
     return replace(scores, unmatched=tuple(unmatched))
+
+
+def _scores_by_query(run: RunScores) -> Iterator[tuple[str, Sequence[float]]]:
+    for query_id, hits in run.items():
+        yield query_id, list(hits.values())
 
 
 def _refuse_repeated(runs: Sequence[str | Path]) -> None:
@@ -178,7 +192,16 @@ def score_run_in_memory(
 ) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
     source = RunSource(name, f"runs[{name!r}]", RunConventions(), lambda: run)
-    return _score_run(source, run, judgments, measures)
+    scored = _score_run(source, run, judgments, measures)
+    # A mapping has no order of its own: only ties are seen.
+    contradictions = find_contradictions(_scores_by_query(run))
+    ties = tied_run_count(len(contradictions.tied), contradictions.queries)
+    return _with_notes(scored, ties)
+
+
+def _with_notes(scored: ScoredRun, *sentences: str) -> ScoredRun:
+    """Return a run with further notes; empty ones are left out."""
+    return scored._replace(notes=(*scored.notes, *filter(None, sentences)))
 
 
 def _score_run(

@@ -28,6 +28,7 @@ COLUMN_PHRASES = {
     "reference": "the reference answer",
     "claims": "the claims of a right answer",
     "history": "what was said before the query",
+    "exclude": "documents left out of the query's ranking",
     "": "not used",
 }
 
@@ -160,6 +161,7 @@ QUALITY_PHRASES = {
         "labels whose query or document has changed since: judge these pairs again"
     ),
     "dangling-document": "labels of documents that do not exist: dropped",
+    "dangling-exclusion": "documents to leave out that do not exist: dropped",
     "lost-query": "queries that lose all their labels, since they name no document",
     "dangling-query": "labels of queries that do not exist: dropped",
     "repeated-row": "rows that repeat an earlier query: searched once",

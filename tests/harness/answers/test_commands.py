@@ -129,7 +129,7 @@ def test_claims_verdicts_and_passages_are_stored(results) -> None:
     verdicts = list(records.read_json_lines(folder / "verdicts.jsonl"))
     assert [(row["judge"], len(row["claims"])) for row in claims] == [
         ("people", 3),
-        ("lexical uax29-3 0.8", 1),
+        ("lexical uax29-4 0.8", 1),
     ]
     assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
     assert set(judge_files.read_passages(folder)) <= set(DOCUMENTS)

@@ -153,7 +153,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told_first(
     assert [document.id for document in dataset.documents()] == ["guide", "plain"]
     line = (
         "2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
-        'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
+        "pip install 'retriever-harness[documents]'"
     )
     assert line in call("init", "data", code=0).out
     path = small.experiment(tmp_path, retrievers=small.BM25)

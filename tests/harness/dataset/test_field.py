@@ -24,7 +24,7 @@ from retrievers.meter import Meter
 from retrievers.options.user_code import NamedObject
 from retrievers.saved_run import SavedRun
 from retrievers.types import Query, ranked
-from tests.support.layouts import jsonl
+from tests.support.layouts import book, jsonl
 from tests.support.small import ends, refusal
 
 
@@ -542,6 +542,27 @@ def test_events_of_several_kinds_are_asked_about(tmp_path):
     log_in(tmp_path, events)
     message = str(refusal(load_dataset, DatasetReference(tmp_path)))
     assert "'object_id' (2 of 2 parts) names documents" in message
+    assert "'action_name' has 'view' (1), 'click' (1)" in message
+
+
+def test_events_of_a_declared_kind_are_labels(tmp_path):
+    events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
+    log_in(tmp_path, events)
+    columns = {"label": "object_id"}
+    undeclared = DatasetReference(tmp_path, columns=columns)
+    message = str(refusal(load_dataset, undeclared))
+    assert "'action_name' has 'view' (1), 'click' (1)" in message
+    assert "--where action_name=click" in message
+    clicks = {"action_name": ("click",)}
+    assert grades_of(tmp_path, columns=columns, where=clicks) == {"q": ["b"]}
+    both = {"action_name": ("click", "view")}
+    assert grades_of(tmp_path, columns=columns, where=both) == {"q": ["a", "b"]}
+    for where, sentence in (
+        ({"action_name": ("clik",)}, "no row has action_name = 'clik'"),
+        ({"action": ("click",)}, "no row has a column 'action'"),
+    ):
+        declared = replace(undeclared, where=where)
+        assert sentence in str(refusal(load_dataset, declared))
 
 
 RATINGS = [
@@ -695,3 +716,53 @@ def test_runs_and_judgments_are_told_apart_and_matched(tmp_path, monkeypatch, ca
         "page.html",
     )
     assert "RR" in Path("page.html").read_text()
+
+
+TOPICS = (
+    "<topics>\n<topic>\n<number>1</number>\n<query>what</query></topic>\n"
+    "<topic><number>2</number><title>who</title></topic></topics>",
+    "<topics><topic number='1'><title>what</title></topic>"
+    "<topic number='2'><title>who</title></topic></topics>",
+)
+
+
+@pytest.mark.parametrize("topics", TOPICS)
+def test_topics_in_xml_are_read(topics, tmp_path):
+    folder = documents_in(tmp_path, "a", "b")
+    (folder / "topics.xml").write_text(topics)
+    (folder / "qrels.txt").write_text("1 0 a 1\n2 0 b 1\n")
+    assert grades_of(folder) == {"1": ["a"], "2": ["b"]}
+
+
+def test_a_merged_cell_holds_for_the_rows_that_it_spans(tmp_path):
+    pytest.importorskip("python_calamine")
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    folder = documents_in(tmp_path, "a", "b", "c")
+    for row in (["query", "gold_id"], ["what", "a"], [None, "b"], ["who", "c"]):
+        workbook.active.append(row)
+    workbook.active.merge_cells("A2:A3")
+    workbook.save(folder / "queries.xlsx")
+    assert grades_of(folder) == {"q0": ["a", "b"], "q1": ["c"]}
+
+
+def test_a_sheet_is_a_data_set_and_a_wrong_one_lists_the_sheets(tmp_path):
+    rows = [["query", "gold_id"], ["what", "a"]]
+    folder = documents_in(tmp_path, "a")
+    (folder / "golden.xlsx").write_bytes(book(March=rows, April=rows))
+    assert grades_of(folder / "golden.xlsx#March") == {"q0": ["a"]}
+    for reference in (
+        DatasetReference(folder / "golden.xlsx#Nope"),
+        DatasetReference(folder, queries=("golden.xlsx#Nope",)),
+    ):
+        message = str(refusal(load_dataset, reference))
+        assert "no sheet 'Nope'" in message and "'March', 'April'" in message
+
+
+def test_dumps_of_elasticsearch_are_documents(tmp_path):
+    source = {"content": "one text"}
+    bulk = '{"index": {"_id": "a"}}\n{"content": "one text"}\n'
+    hits = {"took": 1, "hits": {"hits": [{"_id": "a", "_source": source}]}}
+    for name, content in (("dump.ndjson", bulk), ("hits.json", json.dumps(hits))):
+        (tmp_path / name).write_text(content)
+        (tmp_path / "queries.csv").write_text("query,gold_id\nwhat,a\n")
+        assert grades_of(tmp_path, documents=name) == {"q0": ["a"]}

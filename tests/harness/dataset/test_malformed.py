@@ -304,7 +304,7 @@ CASES: list[tuple[str, str, Change, str]] = [
         "markdown",
         "queries.json",
         b'[{"relevant_documents": ["a"]}]',
-        r"\[0\]: 'text' is missing .*say which",
+        r"\[0\]: 'query' is missing .*say which",
     ),
     (
         "markdown",
@@ -494,7 +494,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     (
         {"d/questions.xlsx": lambda: book(A=[[""], ASKED[0], ["leave", "b"]])},
         "d",
-        "questions.xlsx: 'gold' could hold",
+        "questions.xlsx: 'gold' names no document",
     ),
     (
         {"d/log.xlsx": lambda: book(May=ASKED)},
@@ -641,7 +641,7 @@ def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
         monkeypatch.setattr(room, "can_convert", lambda: False)
     (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
     (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")
-    assert 'or the extra "documents"' in str(
+    assert "retriever-harness[documents]" in str(
         refusal(load_dataset, DatasetReference(tmp_path / "empty"))
     )
 

@@ -554,6 +554,9 @@ WARNINGS = [
     RunWarning(WarningKind.ESTIMATED_TOKENS),
     RunWarning(WarningKind.CHANGED_ANSWERS, ("x",), (1, 2)),
     RunWarning(WarningKind.UNKNOWN_REPEATABILITY, ("x",)),
+    RunWarning(WarningKind.TIED_RUN, ("x",), (2, 2)),
+    RunWarning(WarningKind.RISING_SCORES, ("x",), (40, 40)),
+    RunWarning(WarningKind.NO_SHARED_WORD, (), (3, 40), ("q1", "q2", "q3")),
 ]
 
 

@@ -1,0 +1,116 @@
+"""Rows of events, of which some are labels."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from harness.dataset.cell_paths import MISSING_VALUE, value_at
+from harness.dataset.columns import Columns
+from harness.dataset.placed_row import PlacedRow
+from harness.dataset.usual_names import normalised_name
+from retrievers.errors import did_you_mean
+
+EVENT_NAMES = (
+    "action",
+    "actionname",
+    "actiontype",
+    "event",
+    "eventname",
+    "eventtype",
+    "interaction",
+    "interactiontype",
+    "behavior",
+    "behaviour",
+)
+"""Names of columns that say what happened."""
+SHOWN_WORDS = (
+    "view",
+    "impression",
+    "shown",
+    "show",
+    "display",
+    "displayed",
+    "exposure",
+    "render",
+    "seen",
+    "served",
+    "skip",
+    "scroll",
+    "hover",
+)
+"""What happens to every document that a system returns."""
+MAX_SHOWN_KINDS = 5
+
+
+def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[PlacedRow]:
+    """Yield the rows that are labels; a condition that none meets is a problem."""
+    if not columns.where:
+        yield from rows
+        return
+    seen: dict[str, Counter[str]] = {column: Counter() for column in columns.where}
+    last_row: PlacedRow | None = None
+    any_label = False
+    for row in rows:
+        last_row = row
+        for column, counts in seen.items():
+            cell = value_at(row.row, column, MISSING_VALUE)
+            if cell is not MISSING_VALUE:
+                counts[str(cell)] += 1
+        if columns.is_label_row(row.row):
+            any_label = True
+            yield row
+    if last_row is not None and not any_label:
+        _add_unmet_condition(last_row, columns, seen)
+
+
+def _add_unmet_condition(
+    row: PlacedRow, columns: Columns, seen: dict[str, Counter[str]]
+) -> None:
+    for column, counts in seen.items():
+        if not counts:
+            remedy = did_you_mean(column, map(str, row.row))
+            row.problems.add("dataset.where", f"no row has a column {column!r}", remedy)
+            return
+    values = " and ".join(
+        f"{column} = {' or '.join(map(repr, wanted))}"
+        for column, wanted in columns.where.items()
+    )
+    kinds = "; ".join(
+        f"{column!r} has {kinds_text(counts)}" for column, counts in seen.items()
+    )
+    row.problems.add("dataset.where", f"no row has {values}", kinds)
+
+
+def event_kinds(column: str, cells: Sequence[Any]) -> str:
+    """Return the kinds of events in a column that nothing uses; empty if it has none.
+
+    >>> event_kinds("action_name", ["view", "click", "view"])
+    "'view' (2), 'click' (1)"
+    >>> event_kinds("action_name", ["click"]), event_kinds("day", ["view", "click"])
+    ('', '')
+    """
+    if normalised_name(column) not in EVENT_NAMES:
+        return ""
+    counts = Counter(str(cell) for cell in cells)
+    is_shown = any(
+        word in kind.casefold().replace("-", "_").split("_")
+        for kind in counts
+        for word in SHOWN_WORDS
+    )
+    return kinds_text(counts) if is_shown or len(counts) > 1 else ""
+
+
+def kinds_text(counts: Counter[str]) -> str:
+    """Return values with how often each is seen, the most frequent first."""
+    return ", ".join(
+        f"{kind!r} ({count:,})" for kind, count in counts.most_common(MAX_SHOWN_KINDS)
+    )
+
+
+def where_declaration(column: str, kind: str) -> str:
+    """Return how an experiment and an option choose rows of one kind.
+
+    >>> where_declaration("action_name", "click")
+    'where = { action_name = "click" } (--where action_name=click)'
+    """
+    return f'where = {{ {column} = "{kind}" }} (--where {column}={kind})'

@@ -1,0 +1,83 @@
+"""Titles that too many converted documents share."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from harness.dataset.convert import ConversionError, ConvertedText, convert_file
+from harness.dataset.file import File
+from retrievers.errors import InputError
+
+MIN_SHARE = 0.5
+"""Share of a format's documents from which on their common title says nothing."""
+
+
+class FormatTitle(NamedTuple):
+    """A title of documents of one format."""
+
+    suffix: str
+    title: str
+
+
+class _FileState(NamedTuple):
+    """A file as it is now."""
+
+    path: str
+    file: File
+    by_page: bool
+    modified: int
+    size: int
+
+
+def shared_titles(
+    files: Mapping[str, File], *, by_page: bool
+) -> frozenset[FormatTitle]:
+    """Return the titles that half of the documents of a format have, or more.
+
+    Each file is converted; a later reading finds the conversions in the cache.
+
+    Args:
+        files: those that are converted, by path.
+        by_page: whether pages of PDF are documents.
+    """
+    states = []
+    for path, file in files.items():
+        status = file.path.stat()
+        is_by_page = by_page and file.suffix == ".pdf"
+        state = _FileState(path, file, is_by_page, status.st_mtime_ns, status.st_size)
+        states.append(state)
+    return _count_titles(tuple(states))
+
+
+@lru_cache(maxsize=8)
+def _count_titles(states: tuple[_FileState, ...]) -> frozenset[FormatTitle]:
+    """Count titles once for all readings of the same files."""
+    counts = Counter[FormatTitle]()
+    converted_files = Counter[str]()
+    for state in states:
+        try:
+            titles = convert_file(state.file, by_page=state.by_page).titles
+        except (ConversionError, InputError):
+            continue  # it is reported when the document is read
+        converted_files[state.file.suffix] += 1
+        counts.update(FormatTitle(state.file.suffix, title) for title in titles)
+    return frozenset(
+        title
+        for title, count in counts.items()
+        if count > 1 and count >= MIN_SHARE * converted_files[title.suffix]
+    )
+
+
+def choose_title(
+    path: str, file: File, converted: ConvertedText, shared: frozenset[FormatTitle]
+) -> str:
+    """Return the first title that no other document has, else the file's name.
+
+    Without any title there is none.
+    """
+    for title in converted.titles:
+        if FormatTitle(file.suffix, title) not in shared:
+            return title
+    return PurePosixPath(path).stem if converted.titles else ""

@@ -1,0 +1,93 @@
+"""Scores of a run that contradict its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.errors import InputError
+from retrievers.files.trec_lines import read_blocks
+
+MIN_TIED_SHARE = 0.1
+"""Share of the queries from which on ties of all hits are no chance."""
+MIN_RISING_SHARE = 0.5
+RANK_FIELD = 3
+RUN_FIELDS = 6
+
+
+@dataclass(slots=True)
+class RunContradictions:
+    """The queries whose scores say nothing of their ranks, or the opposite."""
+
+    queries: int = 0
+    """Those with several hits."""
+    tied: list[str] = field(default_factory=list)
+    """Those whose hits all have one score."""
+    rising: list[str] = field(default_factory=list)
+    """Those whose scores rise from the first hit to the last."""
+
+    def add(self, query_id: str, scores: npt.ArrayLike) -> None:
+        """Count a query by the scores of its hits, in the order of their ranks."""
+        steps = np.diff(np.asarray(scores, dtype=np.float64))
+        if not len(steps):
+            return
+        self.queries += 1
+        if not steps.any():
+            self.tied.append(query_id)
+        elif (steps >= 0).all():
+            self.rising.append(query_id)
+
+    def kept(self) -> RunContradictions:
+        """Return only what so many queries have that it is no chance."""
+        untied = self.queries - len(self.tied)
+        has_ties = len(self.tied) >= MIN_TIED_SHARE * self.queries
+        has_rises = len(self.rising) > MIN_RISING_SHARE * untied
+        return RunContradictions(
+            self.queries,
+            self.tied if has_ties else [],
+            self.rising if has_rises else [],
+        )
+
+
+def find_contradictions(
+    score_lists: Iterable[tuple[str, Sequence[float] | npt.ArrayLike]],
+    path: Path | None = None,
+) -> RunContradictions:
+    """Return the queries of a run whose scores contradict its ranks.
+
+    Args:
+        score_lists: query id and the scores of its hits, in the order of the file.
+        path: a file of TREC lines, whose ranks count if its order is another one.
+    """
+    contradictions = RunContradictions()
+    for query_id, scores in score_lists:
+        contradictions.add(query_id, scores)
+    kept = contradictions.kept()
+    if kept.rising and path is not None and path.is_file() and _is_worst_first(path):
+        kept.rising = []
+    return kept
+
+
+def _is_worst_first(path: Path) -> bool:
+    """Whether the ranks of a query fall from line to line in a file of TREC lines."""
+    falls = 0
+    rises = 0
+    try:
+        _, block = next(iter(read_blocks(path, "")))
+    except (StopIteration, InputError):
+        return False
+    last_ranks: dict[bytes, int] = {}
+    for line in block.split(b"\n"):
+        columns = line.split()
+        if len(columns) != RUN_FIELDS or not columns[RANK_FIELD].isdigit():
+            continue
+        rank = int(columns[RANK_FIELD])
+        last_rank = last_ranks.get(columns[0], rank)
+        falls += rank < last_rank
+        rises += rank > last_rank
+        last_ranks[columns[0]] = rank
+    return falls > rises

@@ -1,0 +1,61 @@
+"""Runs whose scores contradict their ranks."""
+
+import pytest
+
+from tests.support import small
+from tests.support.small import Call
+
+QRELS = "q1 0 d1 1\nq2 0 d2 1\n"
+RANKED = {"q1": ("d1", "d2", "d3"), "q2": ("d2", "d1", "d3")}
+TIED = "2 of 2 queries tie throughout; their ranks were not used"
+RISING = "scores rise with rank in 2 of 2 queries: are they distances?"
+
+
+def lines(scores, ranks=(1, 2, 3)):
+    return "".join(
+        f"{query} Q0 {document} {rank} {score} x\n"
+        for query, documents in RANKED.items()
+        for document, rank, score in zip(documents, ranks, scores, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (lines((1, 1, 1)), TIED),
+        (lines((0.1, 0.2, 0.3)), RISING),
+        (lines((3, 2, 1)), ""),
+        (lines((1, 2, 3), ranks=(3, 2, 1)), ""),
+    ],
+)
+def test_a_run_is_warned_of_and_scored_as_by_trec_eval(
+    content, sentence, tmp_path, call: Call
+):
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "run.trec").write_text(content)
+    told = call("score", tmp_path / "qrels.txt", tmp_path / "run.trec", code=0)
+    if sentence:
+        assert f"run: {sentence}" in told.out + told.err
+    else:
+        assert "tie throughout" not in told.err and "distances" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("scores", "sentence"), [((1, 1, 1), TIED), ((0.1, 0.2, 0.3), RISING)]
+)
+def test_a_saved_run_of_an_experiment_is_warned_of(
+    scores, sentence, tmp_path, call: Call
+):
+    data = tmp_path / "data"
+    data.mkdir()
+    for document in ("d1", "d2", "d3"):
+        (data / f"{document}.md").write_text(f"# {document}\n\ntext of {document}")
+    (data / "queries.csv").write_text("id,query,gold_id\nq1,a text,d1\nq2,of,d2\n")
+    (tmp_path / "run.trec").write_text(lines(scores))
+    path = small.experiment(
+        tmp_path,
+        retrievers='[[retrievers]]\nname = "old"\nkind = "run"\n'
+        f'path = "{(tmp_path / "run.trec").as_posix()}"\n',
+    )
+    told = call("run", path, "--results", tmp_path / "out")
+    assert f"old: {sentence}" in " ".join((told.out + told.err).split())
