@@ -19,10 +19,7 @@ from retrievers.types import Model, Retriever
 
 
 def check_requirements(
-    retrievers: Sequence[BuiltRetriever],
-    context: RunContext,
-    *,
-    timed: Sequence[str] = (),
+    retrievers: Sequence[BuiltRetriever], context: RunContext
 ) -> None:
     """Refuse a run whose retrievers lack something, such as a key.
 
@@ -31,7 +28,6 @@ def check_requirements(
     Args:
         retrievers: those that run.
         context: of the run; with a limited budget every price must be known.
-        timed: the retrievers whose queries are sent past the cache.
 
     Raises:
         InputError: what each of them lacks.
@@ -46,8 +42,7 @@ def check_requirements(
             problems += _missing_prices(built)
         for dense in built.dense_parts:
             if dense.reduction.derived_from not in names:
-                is_timed = built.name in timed
-                problems += _missing_of_dense(built, dense, context, timed=is_timed)
+                problems += _missing_of_dense(built, dense, context)
     if problems:
         raise InputError(problems)
 
@@ -62,15 +57,15 @@ def _missing_prices(built: BuiltRetriever) -> list[Problem]:
 
 
 def _missing_of_dense(
-    built: BuiltRetriever, dense: Dense, context: RunContext, *, timed: bool
+    built: BuiltRetriever, dense: Dense, context: RunContext
 ) -> list[Problem]:
-    """What a vector search lacks for uncached texts, or for timed queries."""
+    """What a vector search lacks for uncached texts."""
     problems: list[Problem] = []
     with collect_part_errors(problems, built.name, dense.encoder):
         if dense.chunks is not None:
             dense.chunks.check()
         missing = missing_requirements(built.name, dense.encoder)
-        if missing and (timed or not _is_cached(built, dense, context)):
+        if missing and not _is_cached(built, dense, context):
             problems += missing
     return problems
 
