@@ -379,6 +379,7 @@ def test_a_function_that_fails_is_a_failed_retriever(encode, message):
     evaluation = evaluated({"bm25": "bm25", "mine": encode})
     assert evaluation.retrievers == ("bm25",)
     assert message in evaluation.manifest.failed["mine"]
+    assert message in str(evaluation)
 
 
 def test_a_function_is_called_once_for_each_text():
