@@ -91,6 +91,11 @@ class BM25(Configured, Retriever):
             raise InputError(Problem("chunk.unit", problem, "leave it out"))
 
     @property
+    def answers_here(self) -> bool:
+        """Whether it calls no other program."""
+        return True
+
+    @property
     def fingerprint(self) -> str:
         """All that changes a ranking, except the documents."""
         stemming = "by language"

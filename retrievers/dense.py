@@ -102,6 +102,12 @@ class Dense(Retriever):
             _refuse_late_chunking(self._encoder, self._chunk)
         return self._encoder
 
+    @property
+    def answers_here(self) -> bool:
+        """Whether the model is loaded, and the vectors are on this machine."""
+        is_here = self.encoder.runs_here and not self.store.on_server
+        return is_here and self.encoder.is_loaded
+
     @cached_property
     def chunks(self) -> Chunk | None:
         """How documents are cut: by characters, or by the encoder's tokens."""

@@ -15,7 +15,14 @@ from retrievers.errors import BackendError
 from retrievers.identity import PassageInDocument, passage_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model import Encoder, load_model
-from retrievers.ragged import VectorForm, all_finite, as_dense, unit_rows, vector_form
+from retrievers.ragged import (
+    AnyVectors,
+    VectorForm,
+    all_finite,
+    as_dense,
+    unit_rows,
+    vector_form,
+)
 from retrievers.services.concurrency import completed_batches
 from retrievers.vector_reduction import (
     cut_vectors,
@@ -281,7 +288,7 @@ class Embedder:
             )
         self._check_dimensions(vectors.shape[1])
         if not all_finite(vectors):
-            raise BackendError("a vector that is not finite came back")
+            raise BackendError(_describe_not_finite(vectors))
         if vector_form(vectors) != self.encoder.form:
             raise BackendError(
                 f"{vector_form(vectors)} vectors came back from an encoder of "
@@ -353,3 +360,12 @@ def split_windows(
     stream = iter(texts)
     while window := list(islice(stream, size)):
         yield window
+
+
+def _describe_not_finite(vectors: AnyVectors) -> str:
+    """Say which text has a vector with NaN or infinity."""
+    count = len(vectors)
+    number = next(
+        (i + 1 for i in range(count) if not all_finite(vectors[i : i + 1])), count
+    )
+    return f"the vector of text {number} of {count} has NaN or infinity"

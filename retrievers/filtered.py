@@ -54,6 +54,11 @@ class Filtered(Retriever):
         self._values = FieldValues(condition.field for condition in self._conditions)
 
     @property
+    def answers_here(self) -> bool:
+        """Whether the retriever that it filters answers here."""
+        return self.retriever.answers_here
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """The retriever's provenance, and the filter."""
         return {**self.retriever.provenance, **filter_facts(self._conditions)}

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import math
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Real
@@ -86,7 +87,10 @@ class Function(ExternalRetriever):
         with meter.stage("search", total=len(queries)):
             for start in range(0, len(queries), batch_size):
                 batch = queries[start : start + batch_size]
+                started = time.perf_counter()
                 returned_lists = self._call([query.text for query in batch], depth)
+                if batch_size == 1:
+                    meter.time_request(time.perf_counter() - started)
                 hit_lists = [
                     self._read_hits(query, returned)
                     for query, returned in zip(batch, returned_lists, strict=True)

@@ -52,6 +52,11 @@ class Fused(Retriever):
     lowest of its hits."""
 
     @property
+    def answers_here(self) -> bool:
+        """Whether it calls no other program: it only combines rankings."""
+        return True
+
+    @property
     def parts(self) -> tuple[Retriever, ...]:
         """The retrievers that are fused."""
         return tuple(self.of)

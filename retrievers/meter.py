@@ -109,6 +109,7 @@ class Meter:
         self._entry_count = 0
         self._stages: dict[str, StageTotals] = {}
         self._notes: dict[str, list[str]] = {}
+        self._request_seconds: dict[str, list[float]] = {}
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[None]:
@@ -181,6 +182,19 @@ class Meter:
             for name, number in numbers.items():
                 counts[name] = counts.get(name, 0) + number
         self._notify()
+
+    def time_request(self, seconds: float) -> None:
+        """Add the time of a request of one query to the open stage."""
+        with self._lock:
+            self._request_seconds.setdefault(self.current, []).append(seconds)
+
+    def request_seconds(self) -> dict[str, tuple[float, ...]]:
+        """Return the times of requests of one query by stage."""
+        with self._lock:
+            return {
+                stage: tuple(seconds)
+                for stage, seconds in self._request_seconds.items()
+            }
 
     def step(self) -> None:
         """Go one step on in the open stage, whose `total` is in steps, for progress."""

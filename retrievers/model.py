@@ -72,6 +72,14 @@ class Model(ABC):
         """Load what requests need."""
 
     @property
+    def runs_here(self) -> bool:
+        """Whether a request costs nothing and calls no other program.
+
+        Single queries are then timed without being declared.
+        """
+        return False
+
+    @property
     def at_hand(self) -> bool:
         """Whether the fingerprint can be computed without the network."""
         return True

@@ -78,6 +78,11 @@ class Reranked(Retriever):
             self._reranker = instantiate(reranker_class(options.pop("kind")), options)
         return self._reranker
 
+    @property
+    def answers_here(self) -> bool:
+        """Whether the model runs on this machine, and is loaded."""
+        return self.reranker.runs_here and self.reranker.is_loaded
+
     def to_config(self) -> dict[str, Any]:
         """Return its table in an experiment file."""
         return {
@@ -287,7 +292,9 @@ class Reranked(Retriever):
         if not len(scores) == len(tokens) == len(truncated) == len(pairs):
             raise BackendError(f"{len(scores)} scores came back for {len(pairs)} pairs")
         if not np.isfinite(scores).all():
-            raise BackendError("a score that is not finite came back")
+            number = int(np.argmin(np.isfinite(scores))) + 1
+            problem = f"the score of pair {number} of {len(scores)} is NaN or infinity"
+            raise BackendError(problem)
         return PairScores(np.asarray(scores, dtype=np.float64), tokens, truncated)
 
 

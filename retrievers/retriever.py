@@ -30,6 +30,15 @@ class Retriever(ABC):
     """How often a run repeats it if the experiment does not say."""
 
     @property
+    def answers_here(self) -> bool:
+        """Whether an answer costs nothing, calls no other program and loads no model.
+
+        Single queries are then timed without being declared. The parts that it uses
+        are asked apart.
+        """
+        return False
+
+    @property
     def parts(self) -> tuple[Retriever, ...]:
         """The retrievers that it uses; a retriever with parts has no index."""
         return ()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 import weakref
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -128,7 +129,10 @@ class Endpoint(AskedService):
             if self.body is not None:
                 filled_body = fill_template(expand(self.body), query.text, depth)
                 body = json.dumps(filled_body).encode()
-            return PaidAnswer(await client.send(self.method, url, body), NO_COST)
+            started = time.perf_counter()
+            answer = await client.send(self.method, url, body)
+            call.meter.time_request(time.perf_counter() - started)
+            return PaidAnswer(answer, NO_COST)
 
         request = self._caller.call(attempt, NO_COST, call, 0)
         hits = self._read_hits(run_request(request, call.stopped), query)

@@ -9,6 +9,7 @@ from harness.answers.case import build_cases
 from harness.answers.declared_judge import build_judge
 from harness.answers.inputs import AnswerInputs, read_answer_inputs
 from harness.answers.judge import Judge
+from harness.answers.text_tokens import require_sacrebleu
 from harness.english import count_of
 from harness.records.judge_readings import JudgeReadings
 from retrievers.cache import Cache, default_cache_path
@@ -86,6 +87,7 @@ def judge_answers_folder(
         BackendError: the judge failed permanently, or every reply is unreadable;
             OverBudget before more is spent than allowed.
     """
+    require_sacrebleu()  # scoring needs it, and this is what costs time and money
     inputs = read_answer_inputs(experiment, folder, code=code)
     meter = Meter(budget=Budget(max_cost))
     verdicts_path = folder / "verdicts.jsonl"

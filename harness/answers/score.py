@@ -152,6 +152,7 @@ def score_answers_folder(
         InputError: there are no verdicts; there is no such measure, system or
             tokenizer.
     """
+    require_sacrebleu()  # before the judge's model is loaded, and texts are embedded
     inputs = read_answer_inputs(experiment, folder, code=code)
     meter = Meter()
     with Cache(default_cache_path()) as cache:

@@ -31,11 +31,16 @@ def plan_details(plan: RunPlan) -> Iterator[str]:
 
 
 def _total_sentence(total: PlanTotal) -> str:
-    texts = f"{count_of(total.texts, 'text')} ({total.cached:,} cached)"
+    cached = f" ({total.cached:,} cached)" if total.cached else ""
+    texts = f"{count_of(total.texts, 'text')}{cached}"
     tokens = amount_text(total.tokens, 0, "" if total.exact else "≈")
-    dollars = amount_text(total.usd, 4, "")
-    minutes = amount_text(total.minutes, 1, "≈")
-    return f"{texts}, {tokens} tokens, {dollars} dollars, {minutes} minutes"
+    dollars = "price unknown"
+    if total.usd is not None:
+        dollars = f"{amount_text(total.usd, 4, '')} dollars"
+    minutes = "time unknown before the first run"
+    if total.minutes is not None:
+        minutes = f"{amount_text(total.minutes, 1, '≈')} minutes"
+    return f"{texts}, {tokens} tokens, {dollars}, {minutes}"
 
 
 def amount_text(amount: float | None, digits: int, mark: str) -> str:

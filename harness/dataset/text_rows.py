@@ -1,5 +1,6 @@
 """Rows of text formats."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -61,7 +62,7 @@ def json_lines_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
                 problems.add(location, problem, "expected one JSON object a line: {…}")
                 return
             is_first_line = False
-            problems.add(location, f"is not JSON: {error}", JSON_REMEDY)
+            problems.add(location, _json_problem(error), JSON_REMEDY)
             continue
         is_first_line = False
         if not isinstance(row, dict):
@@ -102,8 +103,15 @@ def read_json(file: File) -> Any:
         return parse_json(text)
     except ValueError as error:
         location = SourceLocation(file.path, getattr(error, "lineno", None))
-        problem = f"is not JSON: {getattr(error, 'msg', error)}"
+        problem = _json_problem(error)
         raise InputError(Problem(str(location), problem, JSON_REMEDY)) from None
+
+
+def _json_problem(error: ValueError) -> str:
+    """Return what is wrong with JSON, with its column; its line is the place's."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"is not JSON: {error}"
+    return f"is not JSON: {error.msg} in column {error.colno}"
 
 
 def json_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:

@@ -3,6 +3,7 @@
 from harness.experiment.experiment import Experiment as Experiment
 from harness.experiment.experiment_tables import DatasetConfig as DatasetConfig
 from harness.experiment.experiment_tables import JudgeConfig as JudgeConfig
+from harness.experiment.experiment_tables import LatencyConfig as LatencyConfig
 from harness.experiment.experiment_tables import RelevanceConfig as RelevanceConfig
 from harness.experiment.experiment_tables import (
     StoredVectorsConfig as StoredVectorsConfig,

@@ -116,7 +116,7 @@ def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
         "to be judged later (docs/labels.md);\n"
         "a search log or another table is named queries.csv, "
         ".tsv, .jsonl or .parquet\n"
-        "20 to 50 real queries are a good start; "
-        f"then: harness init {shlex.quote(str(folder))}\n"
+        "write 20 to 50 real queries, "
+        f"then run: harness init {shlex.quote(str(folder))}\n"
         f"or start without labels: harness try {shlex.quote(str(folder))}"
     )

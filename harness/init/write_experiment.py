@@ -73,13 +73,14 @@ class NewExperiment:
         repeats = len(dataset.data_quality.get("repeated-row", ()))
         blank = len(dataset.data_quality.get("blank-query", ()))
         if repeats or blank:
-            counts = f"{repeats:,} that repeat an earlier one, {blank:,} blank"
-            yield f"rows of queries that are not used: {counts}"
+            counts = [f"{repeats:,} that repeat an earlier one"] if repeats else []
+            counts += [f"{blank:,} blank"] if blank else []
+            yield f"rows of queries that are not used: {', '.join(counts)}"
         if self.dropped_labels:
             labels = count_of(self.dropped_labels, "label")
             yield (
-                f"{labels} of what is not there: left out by "
-                'dangling = "drop"; without it, each is an error'
+                f"{labels} of documents or queries that do not exist: skipped "
+                '(dangling = "drop"; without it, each is an error)'
             )
         for query in dataset.data_quality.get("lost-query", ()):
             yield f"a query loses all its labels: {query}"
@@ -93,9 +94,9 @@ class NewExperiment:
             yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"
         count = len(dataset.queries)
         if dataset.labels and count < FEW_QUERIES:
-            subject = "query decides" if count == 1 else "queries decide"
-            expectation = "expect 'undecided' unless the differences are large"
-            yield f"{count} {subject} little: {expectation}"
+            subject = "query is" if count == 1 else "queries are"
+            expectation = "unless the differences are large"
+            yield f"{count} {subject} too few for a verdict, {expectation}"
 
 
 def write_experiment(

@@ -149,8 +149,8 @@ def own_value(
     where = f"measure {str(measure)!r}"
     own_function = measure.function
     if not isinstance(own_function, OwnFunction):
-        problem = "is a function of another process"
-        remedy = "name other measures, or run it again in Python"
+        problem = "is a Python function, which only its own process has"
+        remedy = "pass the measure itself (primary=own), or name other measures"
         raise InputError(Problem(where, problem, remedy))
     if not ranking:
         return own_function.low

@@ -120,8 +120,10 @@ class NotebookResults(Results):
         return tuple(conclusion_sentences(read_or_evaluate(self)))
 
     def __str__(self) -> str:
-        """The terminal's output at the end of a run."""
-        return rendered_text(results_lines, self, False)
+        """The terminal's output at the end of a run, and why retrievers failed."""
+        text = rendered_text(results_lines, self, False).rstrip("\n")
+        failures = self.manifest.failed.items()
+        return "\n".join([text, *(f"{name}: {error}" for name, error in failures)])
 
     def _repr_html_(self) -> str:
         """The verdict, the leaderboard and its paired differences."""

@@ -1,5 +1,6 @@
 """The record of a run on disk."""
 
+from harness.records.costs_csv import read_latencies as read_latencies
 from harness.records.costs_csv import write_costs as write_costs
 from harness.records.csv_table import TableColumns as TableColumns
 from harness.records.csv_table import escape_cell as escape_cell

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.records.csv_table import write_table
-from harness.records.run import Run
+from harness.records.csv_table import read_table_rows, write_table
+from harness.records.manifest import Manifest
+from harness.records.read_artifact import refuse_changed_file
+from harness.records.run import Run, StageLatency
 from harness.records.table_schema import (
     COST_COLUMNS,
     COUNT_COLUMNS,
@@ -49,3 +51,27 @@ def _row(run: Run, stage: str) -> dict[str, Any]:
     for name in LATENCY_COLUMNS:
         row[name] = None if latency is None else getattr(latency, name)
     return row
+
+
+def stage_latency(row: Mapping[str, Any]) -> StageLatency | None:
+    """Return the latency in a row of costs.csv; None if it was not measured."""
+    if not isinstance(row["measured_at"], str):
+        return None
+    return StageLatency(*(row[name] for name in LATENCY_COLUMNS))
+
+
+def read_latencies(
+    folder: Path, manifest: Manifest
+) -> dict[str, dict[str, StageLatency]]:
+    """Return the latencies of a results folder: retriever -> stage -> percentiles.
+
+    Raises:
+        InputError: costs.csv was changed; OSError and ValueError: it cannot be read.
+    """
+    refuse_changed_file(folder, manifest, "costs.csv")
+    latencies: dict[str, dict[str, StageLatency]] = {}
+    for row in read_table_rows(folder / "costs.csv"):
+        latency = stage_latency(row)
+        if latency is not None:
+            latencies.setdefault(row["retriever"], {})[row["stage"]] = latency
+    return latencies

@@ -37,6 +37,8 @@ COMPARED_FACT = "answers_compared"
 """Key of the provenance: timed answers that were compared with those of the run."""
 CHANGED_FACT = "answers_changed"
 """Key of the provenance: those of them that were different."""
+UNTIMED_FACT = "not_timed"
+"""Key of the provenance: why single queries could not be timed."""
 SHORT_CONTEXT_NOTE = "short-context"
 """Notes a query whose passages end at the depth, and before a measured context."""
 MAX_DIGITS = 18

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.experiment import DatasetConfig, locate_dataset
 from harness.records.consistency import refuse_unknown_scores
+from harness.records.costs_csv import stage_latency
 from harness.records.csv_table import (
     NUMBER_COLUMNS,
     read_table_columns,
@@ -41,7 +42,7 @@ from harness.records.run import (
     TrialRanking,
     ranking_from_json,
 )
-from harness.records.table_schema import COUNT_COLUMNS, LATENCY_COLUMNS, TABLE_NAMES
+from harness.records.table_schema import COUNT_COLUMNS, TABLE_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_qrels
@@ -232,8 +233,9 @@ class Results:
             counts = {name: row[name] for name in (*COUNT_COLUMNS, "usd") if row[name]}
             counts.update(quality.counts.get(stage, {}))
             stages[stage] = StageTotals(row["seconds"], counts)
-            if isinstance(row["measured_at"], str):
-                latency[stage] = StageLatency(*(row[name] for name in LATENCY_COLUMNS))
+            timed = stage_latency(row)
+            if timed is not None:
+                latency[stage] = timed
         first_trial, *further_trials = self.trials(retriever)
         return Run(
             retriever,

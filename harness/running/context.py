@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.dataset import Dataset
-from harness.experiment import LoadedExperiment
+from harness.experiment import LatencyConfig, LoadedExperiment
 from harness.records import StageLatency
 from harness.running.accounts import RunAccounts
 from harness.running.options import OnProgress
@@ -37,6 +37,8 @@ class RunContext:
     """Keep the document with a query's id out of that query's answers."""
     latency_sample: int = 0
     """Queries timed one at a time; 0: none."""
+    times_services: bool = False
+    """Whether queries are timed that cost money or call another program."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
@@ -81,7 +83,8 @@ def build_run_context(
         accounts.options.on_progress,
         fresh=accounts.options.fresh,
         exclude_self=experiment.dataset.exclude_self,
-        latency_sample=experiment.latency.sample if experiment.latency else 0,
+        latency_sample=(experiment.latency or LatencyConfig()).sample,
+        times_services=experiment.latency is not None,
         latencies=reusable.latencies,
         repetitions=reusable.repetitions,
         count_tokens=context_token_counter(tokenizer),

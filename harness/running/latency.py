@@ -1,12 +1,13 @@
 """Single queries timed."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
-from harness.build.built_retriever import BuiltRetriever
+from harness.build.built_retriever import BuiltRetriever, without_filter
 from harness.preflight.embedding import latency_queries
 from harness.records import StageLatency
 from harness.running.context import RunContext
@@ -15,8 +16,40 @@ from retrievers.types import Query, Ranking, Retriever
 
 TimeQuery = Callable[[Query], Mapping[str, float]]
 """Answers one query and returns the seconds of each stage."""
+DEFAULT_SECONDS = 10.0
+"""So long a retriever is timed at most if the experiment does not declare it."""
 BILLED_COUNTS = ("calls", "tokens", "usd", "retries")
 """Counts of a timed answer that its retriever bears."""
+
+
+def is_timed(built: BuiltRetriever, context: RunContext) -> bool:
+    """Whether single queries of a retriever, which has answered, are timed now.
+
+    Not if an earlier run timed them. If the experiment does not declare it, only what
+    costs nothing, calls no other program and has its models loaded.
+    """
+    if not context.latency_sample or context.latencies.get(built.name):
+        return False
+    return context.times_services or all(part.answers_here for part in built.own_parts)
+
+
+def request_latency(
+    built: BuiltRetriever, context: RunContext, meter: Meter
+) -> dict[str, StageLatency]:
+    """Return the latency of the requests of a run that sent each query by itself.
+
+    Empty if fewer queries were sent than would be timed, or if a query passes other
+    stages too.
+    """
+    is_single = len(built.own_parts) == 1 and without_filter(built.retriever).own_index
+    queries = min(context.latency_sample, len(context.dataset.queries))
+    if not is_single or not queries:
+        return {}
+    return {
+        stage: _percentiles(seconds, _now())
+        for stage, seconds in meter.request_seconds().items()
+        if len(seconds) >= queries
+    }
 
 
 def time_retriever(
@@ -52,11 +85,20 @@ def time_retriever(
     queries = built.conversation_queries(context.dataset.queries)
     warm_up, timed = latency_queries(queries, context.latency_sample)
     with meter.stage("latency", total=len(warm_up) + len(timed)):
-        return measure_latency(queries, context.latency_sample, time_query)
+        return measure_latency(
+            queries,
+            context.latency_sample,
+            time_query,
+            max_seconds=math.inf if context.times_services else DEFAULT_SECONDS,
+        )
 
 
 def measure_latency(
-    queries: Sequence[Query], sample: int, time_query: TimeQuery
+    queries: Sequence[Query],
+    sample: int,
+    time_query: TimeQuery,
+    *,
+    max_seconds: float = math.inf,
 ) -> dict[str, StageLatency]:
     """Time some queries one at a time, evenly spread over all of them.
 
@@ -64,23 +106,37 @@ def measure_latency(
         queries: in the data set's order.
         sample: how many to time; all of them if there are fewer.
         time_query: answers one query.
+        max_seconds: after these no further query is sent; one is always timed.
 
     Returns:
         Stage -> percentiles in milliseconds.
     """
+    end = time.perf_counter() + max_seconds
     warm_up, timed = latency_queries(queries, sample)
     for query in warm_up:
-        time_query(query)
-    seconds_by_query = [time_query(query) for query in timed]
-    measured_at = datetime.now(UTC).isoformat(timespec="seconds")
+        if time.perf_counter() < end:
+            time_query(query)
+    seconds_by_query: list[Mapping[str, float]] = []
+    for query in timed:
+        if not seconds_by_query or time.perf_counter() < end:
+            seconds_by_query.append(time_query(query))
+    measured_at = _now()
     stages = dict.fromkeys(stage for seconds in seconds_by_query for stage in seconds)
     latencies: dict[str, StageLatency] = {}
     for stage in stages:
         # A query may pass a stage that another does not need.
         seconds = [by_stage.get(stage, 0.0) for by_stage in seconds_by_query]
-        p50, p95, p99 = (1000 * np.quantile(seconds, [0.5, 0.95, 0.99])).tolist()
-        latencies[stage] = StageLatency(p50, p95, p99, measured_at)
+        latencies[stage] = _percentiles(seconds, measured_at)
     return latencies
+
+
+def _percentiles(seconds: Sequence[float], measured_at: str) -> StageLatency:
+    p50, p95, p99 = (1000 * np.quantile(seconds, [0.5, 0.95, 0.99])).tolist()
+    return StageLatency(p50, p95, p99, measured_at)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def time_call(

@@ -21,10 +21,7 @@ from retrievers.types import Model, Retriever
 
 
 def check_requirements(
-    retrievers: Sequence[BuiltRetriever],
-    context: RunContext,
-    *,
-    timed: Sequence[str] = (),
+    retrievers: Sequence[BuiltRetriever], context: RunContext
 ) -> None:
     """Refuse a run whose retrievers lack something, such as a key.
 
@@ -33,7 +30,6 @@ def check_requirements(
     Args:
         retrievers: those that run.
         context: of the run; with a limited budget every price must be known.
-        timed: the retrievers whose queries are sent past the cache.
 
     Raises:
         InputError: what each of them lacks.
@@ -50,8 +46,7 @@ def check_requirements(
             problems += _missing_prices(built)
         for dense in built.dense_parts:
             if dense.reduction.derived_from not in names:
-                is_timed = built.name in timed
-                problems += _missing_of_dense(built, dense, context, timed=is_timed)
+                problems += _missing_of_dense(built, dense, context)
     if problems:
         raise InputError(problems)
 
@@ -68,15 +63,15 @@ def _missing_prices(built: BuiltRetriever) -> list[Problem]:
 
 
 def _missing_of_dense(
-    built: BuiltRetriever, dense: Dense, context: RunContext, *, timed: bool
+    built: BuiltRetriever, dense: Dense, context: RunContext
 ) -> list[Problem]:
-    """What a vector search lacks for uncached texts, or for timed queries."""
+    """What a vector search lacks for uncached texts."""
     problems: list[Problem] = []
     with collect_part_errors(problems, built.name, dense.encoder):
         if dense.chunks is not None:
             dense.chunks.check()
         missing = missing_requirements(built.name, dense.encoder)
-        is_known = dense.encoder.at_hand and not timed
+        is_known = dense.encoder.at_hand
         if missing and not (is_known and _is_cached(built, dense, context)):
             problems += missing
     return problems

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from harness import records
 from harness.dataset import Dataset
@@ -39,15 +40,9 @@ def find_reusable(
     """
     earlier = _read_same_run(folder, loaded, dataset, options)
     runs = _runs_left_out(folder, loaded, earlier, options.only)
-    latencies: dict[str, Mapping[str, StageLatency]] = {}
-    repetitions: dict[str, Mapping[str, str]] = {}
-    if loaded.experiment.latency and earlier is not None and not options.fresh:
-        for retriever in earlier.retrievers:
-            latencies[retriever] = earlier.run(retriever).latency
-            facts = earlier.manifest.retrievers[retriever].provenance
-            repetitions[retriever] = {
-                fact: facts[fact] for fact in REPETITION_FACTS if fact in facts
-            }
+    if options.fresh:
+        return ReusableRuns(runs)
+    latencies, repetitions = _read_timings(folder, loaded, dataset)
     return ReusableRuns(runs, latencies, repetitions)
 
 
@@ -56,11 +51,53 @@ def _read_same_run(
 ) -> Results | None:
     """Read the folder if it is of this experiment and these data, and is needed."""
     identity = run_identity(loaded.tables, dataset.digest)
-    if records.stored_identity(folder) != identity:
-        return None
-    if not options.only and not loaded.experiment.latency:
+    if not options.only or records.stored_identity(folder) != identity:
         return None
     return records.read_results(folder)
+
+
+class _Timings(NamedTuple):
+    """What an earlier run measured of single queries."""
+
+    latencies: Mapping[str, Mapping[str, StageLatency]]
+    """Retriever -> stage -> percentiles."""
+    repetitions: Mapping[str, Mapping[str, str]]
+    """Retriever -> how its timed answers compared."""
+
+
+def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _Timings:
+    """Return the times of the retrievers that are the same on the same data.
+
+    Other measures or tests take nothing from them; another sample is measured anew.
+    """
+    experiment = loaded.experiment
+    latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
+    repetitions: dict[str, Mapping[str, str]] = {}
+    timings = _Timings(latency_by_retriever, repetitions)
+    try:
+        manifest = records.read_manifest(folder)
+        latencies = records.read_latencies(folder, manifest)
+    except (InputError, OSError, ValueError):
+        return timings  # no results, or not of today's form
+    resolved = experiment.resolved()
+    if (
+        manifest.dataset.digest != dataset.digest
+        or manifest.resolved.depth != experiment.depth
+        or manifest.resolved.latency != resolved["latency"]
+    ):
+        return timings
+    tables = {table["name"]: table for table in resolved["retrievers"]}
+    earlier_tables = manifest.resolved.retriever_tables
+    for retriever in manifest.finished:
+        parts = manifest.resolved.retriever_with_parts(retriever)
+        if any(tables.get(part) != earlier_tables[part] for part in parts):
+            continue
+        latency_by_retriever[retriever] = latencies.get(retriever, {})
+        facts = manifest.retrievers[retriever].provenance
+        repetitions[retriever] = {
+            fact: facts[fact] for fact in REPETITION_FACTS if fact in facts
+        }
+    return timings
 
 
 def _runs_left_out(

@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.experiment import LoadedExperiment
 from harness.records import Run, StageLatency
-from harness.records.facts import TRIALS_FACT
-from harness.running.answer import RunState, answer_queries
+from harness.records.facts import TRIALS_FACT, UNTIMED_FACT
+from harness.running.answer import ReplayableResult, RunState, answer_queries
 from harness.running.context import RunContext, run_resources
-from harness.running.latency import time_retriever
+from harness.running.latency import is_timed, request_latency, time_retriever
 from harness.running.repetition import Repetition
 from harness.running.replayed import StageResult
 from harness.running.requirements import check_requirements
@@ -53,8 +54,7 @@ def run_retrievers(
         conversations={built.name: built.conversation for built in retrievers},
     )
     pending = [built for built in retrievers if built.name not in reused]
-    timed = [built.name for built in pending if _is_timed(built, context)]
-    check_requirements(pending, context, timed=timed)
+    check_requirements(pending, context)
     try:
         for built in pending:
             run = _run_retriever(built, state)
@@ -80,33 +80,19 @@ def order_as_in_file(runs: Mapping[str, Run], loaded: LoadedExperiment) -> list[
     return ordered
 
 
-def _is_timed(built: BuiltRetriever, context: RunContext) -> bool:
-    return context.latency_sample > 0 and not context.latencies.get(built.name)
-
-
 def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
     context = state.context
     meter = Meter(context.budget, lambda meter: context.on_progress(built.name, meter))
     result = StageResult({})
     further_trials: list[Mapping[str, Ranking]] = []
-    latency: Mapping[str, StageLatency] = context.latencies.get(built.name, {})
-    facts = context.repetitions.get(built.name, {})
+    times = QueryTimes({}, {})
     error = ""
     try:
         _require_parts(built, state)
         with wrap_user_errors(built.components):
             replayed = answer_queries(built, built.retriever, state, meter)
             further_trials += _repeat_answers(built, state, meter)
-            if _is_timed(built, context):
-                repetition = Repetition(built, replayed.result.answers, state)
-                latency = time_retriever(
-                    built,
-                    replayed.retriever,
-                    context,
-                    meter,
-                    on_answer=repetition.compare,
-                )
-                facts = repetition.facts
+            times = _time_queries(built, replayed, state, meter)
             result = replayed.result
     except DataChanged:
         raise
@@ -117,7 +103,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         error = _encodable(redact_keys(str(failure)))
         further_trials = []
     rankings = _merge_representatives(result.answers, state, meter)
-    provenance = {**result.provenance, **_trial_facts(built), **facts}
+    provenance = {**result.provenance, **_trial_facts(built), **times.facts}
     return Run(
         built.name,
         rankings,
@@ -127,9 +113,45 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         stages=meter.stages(),
         notes=meter.notes(),
         provenance={key: _encodable(text) for key, text in provenance.items()},
-        latency=latency,
+        latency=times.latency,
         error=error,
     )
+
+
+class QueryTimes(NamedTuple):
+    """What is known of the time of a retriever's single queries."""
+
+    latency: Mapping[str, StageLatency]
+    """Stage -> percentiles; empty if not measured."""
+    facts: Mapping[str, str]
+    """How the timed answers compared, or why they could not be timed."""
+
+
+def _time_queries(
+    built: BuiltRetriever, replayed: ReplayableResult, state: RunState, meter: Meter
+) -> QueryTimes:
+    """Time single queries, or return the times of this run's requests, or earlier ones.
+
+    A timed query that fails leaves the retriever without a latency: its rankings hold.
+    """
+    context = state.context
+    if not is_timed(built, context):
+        latency = request_latency(built, context, meter)
+        latency = latency or dict(context.latencies.get(built.name, {}))
+        return QueryTimes(latency, context.repetitions.get(built.name, {}))
+    repetition = Repetition(built, replayed.result.answers, state)
+    try:
+        latency = time_retriever(
+            built, replayed.retriever, context, meter, on_answer=repetition.compare
+        )
+    except DataChanged:
+        raise
+    except HarnessError as failure:
+        log.debug("%s is not timed", built.name, exc_info=failure)
+        reason = redact_keys(str(failure))
+        latency = request_latency(built, context, meter)
+        return QueryTimes(latency, {UNTIMED_FACT: reason})
+    return QueryTimes(latency, repetition.facts)
 
 
 def _repeat_answers(

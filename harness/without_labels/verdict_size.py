@@ -122,4 +122,4 @@ def _unanswered_sentences(results: Results) -> list[str]:
         return []
     questions = count_of(len(unanswered), "question")
     verb = "has" if len(unanswered) == 1 else "have"
-    return [f"{questions} {verb} no right document among those found: in no mean."]
+    return [f"{questions} {verb} no right document among those found: not scored."]

@@ -148,10 +148,10 @@ QUALITY_PHRASES = {
         "queries without an answer: searched, and measured by Abstain "
         "and by their scores"
     ),
-    "no-relevant-document": "labelled queries without a relevant document: in no mean",
+    "no-relevant-document": "labelled queries without a relevant document: not scored",
     "unjudged-query": "queries without labels: not searched",
     "unlabelled-query": (
-        "queries without labels: searched, but in no mean except those of claims"
+        "queries without labels: searched, not scored (except by claims)"
     ),
     "judged-elsewhere": "labels of queries that are not in this data set",
     "replaced-labels": (

@@ -45,6 +45,11 @@ class HashingEncoder(Configured, Encoder):
         )
 
     @property
+    def runs_here(self) -> bool:
+        """Whether requests stay on this machine."""
+        return True
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest records."""
         return {

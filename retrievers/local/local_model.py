@@ -147,6 +147,11 @@ class LocalModel(Configured, Model):
         _ = self._loaded
 
     @property
+    def runs_here(self) -> bool:
+        """Whether requests stay on this machine."""
+        return True
+
+    @property
     def at_hand(self) -> bool:
         """Whether the weights are on this machine: the fingerprint needs no network."""
         return self.weights.at_hand

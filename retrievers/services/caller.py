@@ -148,6 +148,8 @@ class _Tries:
             is_repeated = self._equal_errors == self._max_equal_errors
             if is_repeated and self._max_equal_errors < MAX_EQUAL_ERRORS:
                 raise RepeatedError(str(last)) from last.__cause__
+            if last.unlikely_to_pass and not self._service.has_answered:
+                raise BackendError(str(last)) from last.__cause__
             tries = self._retrying.statistics["attempt_number"]
             count = f"{tries} {'try' if tries == 1 else 'tries'}"
             seconds = time.monotonic() - self._started

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from retrievers.errors import BackendError
 from retrievers.options.placeholders import error_line, redact_url
@@ -40,7 +41,7 @@ _REMEDY_BY_CODE = {
 _FINAL_CONNECTION_ERRORS = {
     "SSLCertVerificationError": ("; set SSL_CERT_FILE to the authority that signed it"),
     "SSLError": "; if it does not speak TLS, write http:// in its address",
-    "gaierror": "; look at the address",
+    "gaierror": "; check the URL",
     "ProxyError": _PROXY_REMEDY,
 }
 """Type of a connection's failure that does not pass -> remedy."""
@@ -227,8 +228,8 @@ def explain_unreadable(name: str, body: object) -> Iterator[None]:
             )
         else:
             problem = (
-                "an answer that is not of the protocol came back; "
-                f"it begins with {error_line(text)[:80]!r}; look at the address"
+                f"expected JSON of the protocol, got {error_line(text)[:80]!r}; "
+                "check the URL and the login"
             )
         raise TransientFailure(
             f"{name}: {problem}", unlikely_to_pass=is_web_page
@@ -260,7 +261,11 @@ def classify_connection_error(name: str, url: str, failure: BaseException) -> Ex
         remedy = _FINAL_CONNECTION_ERRORS.get(type(cause).__name__)
         is_temporary = getattr(cause, "errno", None) == socket.EAI_AGAIN
         if remedy is not None and not is_temporary:
-            return BackendError(f"{name}: {error_line(str(cause))}{remedy}")
+            reason = error_line(str(cause))
+            if isinstance(cause, socket.gaierror):
+                host = urlsplit(url).hostname or name
+                reason = f"cannot reach {host}: no such host, or no network"
+            return BackendError(f"{name}: {reason}{remedy}")
     reason = error_line(str(causes[-1])) or type(causes[-1]).__name__
     is_refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
     if is_refused:
@@ -268,7 +273,7 @@ def classify_connection_error(name: str, url: str, failure: BaseException) -> Ex
     is_not_started = is_refused and is_on_this_machine(url)
     remedy = NOT_STARTED_REMEDY if is_not_started else ""
     return TransientFailure(
-        f"{name}: no complete response: {reason}{remedy}",
+        f"{name}: no response: {reason}{remedy}",
         unlikely_to_pass=is_not_started,
     )
 

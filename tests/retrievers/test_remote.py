@@ -252,7 +252,7 @@ ALWAYS = {
         "503",
     ): r"gave up after \d+ tries in \d s \(patience = 0.5\): .* 503 Overloaded",
     ("openai", "slow"): r"no complete response within 0.5 s \(timeout\)",
-    ("openai", "page"): "gave up after 2 tries .* look at the address",
+    ("openai", "page"): "expected JSON of the protocol, got .* check the URL",
     ("openai", "error-with-200"): "the model is being moved",
     ("openai", "shuffled"): "",
     ("openai", "usage-word"): "",
@@ -388,7 +388,7 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
     assert failed.keys() == BLOCKS.keys()
     for message in failed.values():
         assert "onnection refused" in message and "is it running?" in message
-        assert "gave up after 2 tries" in message
+        assert "gave up" not in message
     # They end within a second: nothing is worth waiting for.
     assert "waiting for" not in caplog.text
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import sys
 
 import pytest
 
@@ -199,7 +200,7 @@ def unlabelled(club):
 
 
 def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
-    assert "in no mean except those of claims" in told(capsys, "check", unlabelled)
+    assert "not scored (except by claims)" in told(capsys, "check", unlabelled)
     assert "ClaimRecall@1 · 2 queries" in told(
         capsys, "run", unlabelled, "--results", club / "results"
     )
@@ -312,6 +313,17 @@ def test_check_counts_missing_answers(club, answers, capsys) -> None:
 def test_the_plan_of_a_local_judge_writes_nothing(club, answers, capsys) -> None:
     plan = told(capsys, *answer_words("judge", club, answers, "--plan"))
     assert "on this machine" in plan
+    assert not (answers / "verdicts.jsonl").exists()
+
+
+@pytest.mark.parametrize("command", ["judge", "score"])
+def test_a_package_that_scoring_lacks_is_named_before_the_judge_runs(
+    club, answers, capsys, monkeypatch, command: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    errors = ends(capsys, 2, *answer_words(command, club, answers)).err
+    assert "sacrebleu" in errors
+    assert '"answers"' in " ".join(errors.split())
     assert not (answers / "verdicts.jsonl").exists()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +94,18 @@ def test_a_gate_finds_worse_without_a_correction(results: Results, call: Call) -
     """One challenger: the sign test of 1 won and 8 lost, 2 x 10 / 2^9."""
     told = call(*words(results, "b", "a", "0.1"), code=1)
     assert told.err.startswith("worse on 40 queries (difference −0.1750, p = 0.0391)")
+
+
+def test_an_earlier_run_of_an_earlier_version_is_refused_with_the_command_for_it(
+    results: Results, call: Call, tmp_path: Path
+) -> None:
+    earlier = tmp_path / "earlier"
+    shutil.copytree(results.folder, earlier)
+    manifest = json.loads((earlier / "manifest.json").read_text(encoding="utf-8"))
+    manifest |= {"schema": 1, "experiment_file": "last week.toml"}
+    (earlier / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    arguments = words(results, "a", "b", "0.1")
+    refused = call(*arguments, "--from", earlier, code=2)
+    message = " ".join(refused.err.split())
+    assert "was made by an earlier version" in message
+    assert "`harness run 'last week.toml'` again" in message

@@ -130,7 +130,7 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
             text(opened, "#place") == f"{pair.query + 1} of {len(judged_pool.queries)}"
         )
         press(opened, "s" if number == 4 else str(number % 4))
-    assert "All is judged" in text(opened, "#done")
+    assert "Done." in text(opened, "#done")
     judgments = read_judgments([exported(opened)])
     steps = [(pair.pair_texts(judged_pool), pair.round) for pair in order]
     assert [

@@ -360,7 +360,7 @@ def test_labels_of_missing_documents_may_be_dropped():
         (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
         (
             lambda texts: np.full((len(texts), 2), np.nan),
-            "a vector that is not finite came back",
+            "has NaN or infinity",
         ),
         (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
         (
@@ -379,6 +379,7 @@ def test_a_function_that_fails_is_a_failed_retriever(encode, message):
     evaluation = evaluated({"bm25": "bm25", "mine": encode})
     assert evaluation.retrievers == ("bm25",)
     assert message in evaluation.manifest.failed["mine"]
+    assert message in str(evaluation)
 
 
 def test_a_function_is_called_once_for_each_text():
@@ -621,7 +622,7 @@ def test_runs_are_compared_by_an_own_measure():
             lambda: measure_rankings(
                 [parse_measure("own.x")], {"q": {"d": 1}}, {"q": ["d"]}
             ),
-            "is a function of another process",
+            "is a Python function, which only its own process has",
         ),
         (
             lambda: measure_rankings(

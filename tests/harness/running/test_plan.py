@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.console.plan_text import plan_notes
+from harness.evaluation.costs import retriever_costs
 from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.preflight.throughput import REQUEST_SECONDS
@@ -250,18 +251,23 @@ def test_a_run_from_the_cache_alone_needs_no_key(
         with pytest.raises(InputError, match="OPENAI_API_KEY"):
             run(path, RunOptions(tmp_path / "out", fresh=True))
         results = run(path, RunOptions(tmp_path / "out", only=("bm25",), fresh=True))
-        with pytest.raises(
-            InputError, match="OPENAI_API_KEY"
-        ):  # the timing of queries would go past the cache
-            run(
-                small.experiment(
-                    tmp_path,
-                    retrievers=small.RETRIEVERS + LISTED.format("paid", ""),
-                    more=TIMED,
-                ),
-                RunOptions(tmp_path / "out"),
-            )
     assert results.rankings("paid") == first.rankings("paid")
+
+
+def test_a_missing_key_leaves_cached_rankings_without_a_latency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retrievers = small.BM25 + LISTED.format("paid", "")
+    with serving(OpenAIProvider()) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-anything-at-all")
+        first = small.ran(tmp_path, retrievers=retrievers)
+        monkeypatch.delenv("OPENAI_API_KEY")
+        results = small.ran(tmp_path, retrievers=retrievers, more=TIMED)
+    assert results.rankings("paid") == first.rankings("paid")
+    assert retriever_costs(results)["paid"].p95 is None
+    reason = results.manifest.retrievers["paid"].provenance["not_timed"]
+    assert "OPENAI_API_KEY" in reason
 
 
 OPENAI = (

@@ -135,7 +135,7 @@ def test_what_to_type_next_is_shown_when_all_is_judged(trial, driver):
         press(page, "x")
     command = "harness try wiki --labels ~/Downloads/judgments.jsonl"
     assert text(page, "#next") == command
-    assert "All is judged" in text(page, "#done")
+    assert "Done." in text(page, "#done")
 
 
 def test_labels_that_were_not_exported_survive_a_page_with_more_questions(
