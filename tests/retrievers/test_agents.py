@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness.console.plan_text import plan_notes
 from harness.pipeline import run
 from harness.records import Results
+from harness.records.results import read_results
+from harness.report.sections.page_budget import unpack_json
+from harness.report.write import write_report
 from harness.running.options import RunOptions
 from retrievers.agents.grep import grep
 from retrievers.document import Document
@@ -232,6 +236,12 @@ trials = 2
     # 4 replies of 500 tokens at 5 dollars a million, the other 3,000 tokens at 1.
     assert agent.usd == pytest.approx(3 * queries * (3000 * 1 + 2000 * 5) / 1e6)
     assert total("service").calls == 2 * queries
+    sentences = list(plan_notes(planned(tmp_path / "small.toml")))
+    assert (
+        "agent: at most 4 calls x 3 trials x 6 queries = 72 calls, 90,000 tokens, "
+        "0.2340 dollars"
+    ) in sentences
+    assert "service: 1 call x 2 trials x 6 queries, 12 not cached" in sentences
 
 
 def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
@@ -241,6 +251,19 @@ def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
     error = found.manifest.retrievers["agent"].error
     assert "401" in error or "key" in error
     assert "\n" not in error
+
+
+def test_the_page_shows_what_an_agent_did_for_a_query(tmp_path: Path) -> None:
+    with serving(AgentProvider(once("search_bm25", "query"))) as provider:
+        found = ran(tmp_path, provider)
+    write_report(read_results(found.folder))
+    page = (found.folder / "report.html").read_text(encoding="utf-8")
+    packed = re.search(r'id="evidence">([^<]*)<', page)
+    assert packed is not None
+    for query in unpack_json(packed[1])["queries"]:
+        [[_, sentence]] = query["did"]
+        assert sentence.startswith('search_bm25 {"query": ')
+        assert "); answered: 2 calls, " in sentence
 
 
 def test_a_damaged_trace_is_one_sentence(

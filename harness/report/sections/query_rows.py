@@ -15,6 +15,7 @@ from harness.report.sections.failing_slices import property_texts
 from harness.report.sections.misses import QueryGroup
 from harness.report.sections.rerankers import Reranking
 from harness.report.view import View
+from harness.wording.agent_trace import trace_sentence
 from retrievers.types import Floats
 
 MissCauses = Mapping[int, Mapping[str, str]]
@@ -152,12 +153,25 @@ class _RowBuilder:
             row["why"] = [
                 [view.ranked.index(name), cause] for name, cause in causes.items()
             ]
+        traces = self._traces(query_id)
+        if traces:
+            row["did"] = traces
         if self.ceilings:
             row["ceilings"] = {
                 number: round(float(ceilings[i]), 6)
                 for number, ceilings in self.ceilings.items()
             }
         return row
+
+    def _traces(self, query_id: str) -> list[tuple[int, str]]:
+        """Return the numbers of agents, with what each did in the first trial."""
+        traces: list[tuple[int, str]] = []
+        for number, retriever in enumerate(self.view.ranked):
+            top_hits = self.view.ranking_digests[retriever].top_hits
+            trace = top_hits.get(query_id, EMPTY_RANKING).trace
+            if trace is not None:
+                traces.append((number, visible_text(trace_sentence(trace))))
+        return traces
 
     def _numbers(self, documents: Sequence[str]) -> list[int]:
         return [self.document_numbers[doc] for doc in documents]

@@ -70,6 +70,7 @@ const show = (query) => {
     if (ceiling) ceiling.textContent = placeOf("measure") ? "" : `, at most ${round(query.ceilings[r])} with these candidates`;
     first("b", rankings[r]).textContent = round(scoreOf(query, r));
     first(".why", rankings[r]).textContent = query.why?.find(([place]) => place === r)?.[1] ?? "";
+    first(".did", rankings[r]).textContent = query.did?.find(([place]) => place === r)?.[1] ?? "";
     first("ol", rankings[r]).replaceChildren(...(hits.length ? hits : [make("li", "none", "nothing")]));
   }
   if (gap) rankings[x].after(gap);
