@@ -253,6 +253,14 @@ def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
     assert "\n" not in error
 
 
+def test_a_check_online_asks_the_model_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(AgentProvider(out_of_form)) as provider:
+        told(capsys, "check", experiment(tmp_path, provider), "--online")
+        assert len(provider.requests) == 1
+
+
 def test_the_page_shows_what_an_agent_did_for_a_query(tmp_path: Path) -> None:
     with serving(AgentProvider(once("search_bm25", "query"))) as provider:
         found = ran(tmp_path, provider)
