@@ -108,6 +108,25 @@ def test_an_agent_that_greps_has_the_documents_of_grep(tmp_path: Path) -> None:
         assert sorted(found.rankings("agent")[name].doc_ids) == sorted(matched)[:5]
 
 
+@pytest.mark.parametrize("name", ["bm25", "hashing", "hybrid"])
+def test_an_agent_over_any_search_has_its_documents(tmp_path: Path, name: str) -> None:
+    """Also where one of its tools is a part of another."""
+    agent = """
+[[retrievers]]
+name = "agent"
+kind = "agent"
+model = "scripted"
+base_url = "URL"
+of = ["bm25", "hashing", "hybrid"]
+trials = 1
+hits = 5
+"""
+    with serving(AgentProvider(once(f"search_{name}", "query"))) as provider:
+        agent = agent.replace("URL", provider.url)
+        found = small.ran(tmp_path, retrievers=small.RETRIEVERS + agent)
+    assert scores(found, "agent") == scores(found, name)
+
+
 def test_a_document_is_read_by_its_id(tmp_path: Path) -> None:
     def script(messages: Messages, tools: list[str]) -> dict[str, Any]:
         if not results(messages):
