@@ -20,6 +20,7 @@ from harness.preflight.detectable import (
 )
 from harness.preflight.plan import RunPlan, plan_run
 from harness.preflight.truncation import TruncationEstimate, estimate_truncation
+from retrievers.agents.agent import Agent
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.user_code import require_module
@@ -159,7 +160,8 @@ def _run_problems(built: BuiltRetriever) -> list[Problem]:
     if not built.user_functions:
         problems: list[Problem] = []
         for retriever in built.other_retrievers:
-            problems += missing_requirements(built.name, retriever)
+            if not isinstance(retriever, Agent):  # what its model lacks is a warning
+                problems += missing_requirements(built.name, retriever)
         return problems
     problems = []
     for key, call in built.user_functions.items():
@@ -174,6 +176,9 @@ def _model_warnings(
     """Yield each model that only the hub has, or that lacks something."""
     checked: set[int] = set()
     for built in retrievers:
+        for agent in built.agents:
+            for problem in missing_requirements(built.name, agent):
+                yield MissingRequirement(problem)
         models: list[Model] = [dense.encoder for dense in built.dense_parts]
         models += built.rerankers
         for model in models:

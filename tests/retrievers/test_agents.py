@@ -272,6 +272,19 @@ def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
     assert "\n" not in error
 
 
+def test_a_key_that_is_not_set_is_a_warning_of_the_check_and_refused_by_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    more = 'key_name = "THEIR_KEY"\n'
+    path = small.experiment(
+        tmp_path, retrievers=table("http://127.0.0.1:9/v1", more=more)
+    )
+    assert "THEIR_KEY: is not set" in " ".join(told(capsys, "check", path).split())
+    refused = told(capsys, "run", path, code=2)
+    assert "THEIR_KEY: is not set" in " ".join(refused.split())
+
+
 def test_a_check_online_asks_the_model_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
