@@ -11,14 +11,11 @@ KEYS_WITHOUT_IDENTITY = (
     "name",
     "of",
     "store",
-    "color",
     "proof",
     "derive",
     "derived_from",
 )
 """Keys of a retriever's table that change no answer, or that name other retrievers."""
-DRAWING_KEY = "color"
-"""The key of a retriever's table that says only how it is drawn."""
 MODEL_KEYS = ("fingerprint", "revision", "sha256")
 """Keys of the provenance that identify a model."""
 
@@ -26,23 +23,14 @@ MODEL_KEYS = ("fingerprint", "revision", "sha256")
 def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
     """Return what makes two runs the same: the experiment as written, and its data.
 
-    Whether and how a page is drawn makes no difference.
+    Whether a page is written makes no difference.
 
     >>> with_default = run_identity({"name": "x", "report": False}, "d")
     >>> with_default == run_identity({"name": "x"}, "d")
     True
     """
     experiment = {key: value for key, value in tables.items() if key != "report"}
-    retrievers = experiment.get("retrievers")
-    if isinstance(retrievers, Sequence):
-        experiment["retrievers"] = [_without_drawing(table) for table in retrievers]
     return experiment, digest
-
-
-def _without_drawing(table: Any) -> Any:
-    if not isinstance(table, Mapping):
-        return table
-    return {key: value for key, value in table.items() if key != DRAWING_KEY}
 
 
 def retriever_identity(

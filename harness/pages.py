@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,6 @@ REPLACED_CHARACTERS = {
     **dict.fromkeys(_NOWHERE, 0xFFFD),
 }
 """What no page, SVG or JSON may hold -> what is shown instead."""
-
-WHITE_PAPER, DARK_PAPER = "#ffffff", "#14171b"
-MIN_CONTRAST = 3.0
-"""Contrast of a mark with its paper, at least (WCAG 2.2, 1.4.11)."""
 
 OVERVIEW_MARK = '<meta name="generator" content="retriever-harness overview">'
 """By which the page over many results is known: no other is written over, and it is not
@@ -106,50 +101,6 @@ def visible_text(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(REPLACED_CHARACTERS)
 
 
-def is_color(text: str) -> bool:
-    """Whether a text is a colour as our pages write it: six hexadecimal digits.
-
-    >>> is_color("#0b6e4f"), is_color("red"), is_color("#0b6e4f;}")
-    (True, False, False)
-    """
-    return re.fullmatch("#[0-9a-f]{6}", text) is not None
-
-
-def color_contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, 1 to 21 (WCAG 2.2, "contrast ratio").
-
-    >>> round(color_contrast("#ffffff", "#000000"))
-    21
-    """
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def dark_mode_color(color: str) -> str:
-    """Return the colour, mixed with white until it is seen on dark paper.
-
-    >>> dark_mode_color("#1d1a8a"), dark_mode_color("#cf3a5e")
-    ('#615fad', '#cf3a5e')
-    """
-    parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
-    shades = (
-        "#" + "".join(f"{round(part + (255 - part) * step / 20):02x}" for part in parts)
-        for step in range(21)
-    )
-    return next(
-        shade for shade in shades if color_contrast(shade, DARK_PAPER) >= MIN_CONTRAST
-    )
-
-
 def _hashed(code: str) -> str:
     digest = hashlib.sha256(code.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _luminance(color: str) -> float:
-    shares = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-        for share in shares
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -43,7 +43,7 @@ STORES = {
     "edge": "retrievers.stores.edge:EdgeStore",
     "qdrant": "retrievers.stores.qdrant:QdrantStore",
 }
-"""Kind of store -> class, which receives an `Opening`. The location names the kind:
+"""Kind of store -> class, which receives a `StoreOpening`. The location names the kind:
 `edge`, or `edge://…`; ":memory:", a folder and a server's URL mean "qdrant"."""
 COMPOSED_RETRIEVERS = {
     "Dense": "retrievers.dense:Dense",

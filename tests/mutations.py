@@ -249,13 +249,15 @@ def covered(copy: Path) -> dict[str, dict[int, list[str]]]:
     )
     covered_files = json.loads((copy / "coverage.json").read_text())["files"]
     return {
-        Path(name).as_posix(): {
-            int(line): tests
-            for line, all_ in file["contexts"].items()
-            if (tests := [test_path for test_path in all_ if test_path])
-        }
+        Path(name).as_posix(): tests_of_lines(file["contexts"])
         for name, file in covered_files.items()
     }
+
+
+def tests_of_lines(contexts: dict[str, list[str]]) -> dict[int, list[str]]:
+    """The tests that run each line that a test runs."""
+    tests = {int(line): list(filter(None, all_)) for line, all_ in contexts.items()}
+    return {line: names for line, names in tests.items() if names}
 
 
 def surroundings(copy: Path) -> dict[str, str]:
@@ -311,15 +313,10 @@ def main() -> None:
             ignore=shutil.ignore_patterns(".git", ".venv", "build", "__pycache__"),
         )
         lines = covered(copy)
-        sizes = Counter(
-            test.partition("::")[0]
-            for test in {
-                test
-                for file in lines.values()
-                for tests in file.values()
-                for test in tests
-            }
-        )
+        all_tests: set[str] = set()
+        for tests_by_line in lines.values():
+            all_tests.update(*tests_by_line.values())
+        sizes = Counter(test.partition("::")[0] for test in all_tests)
         caught: Counter[tuple[str, bool]] = Counter()
         for fault in drawn(options.count, options.seed, lines):
             path = copy / fault.file

@@ -255,7 +255,7 @@ def _names_below(
 
 def _shared_key(config: RetrieverConfig) -> str:
     """The key of what equal tables share, whatever their names and rerankers."""
-    return canonical_json(config.model_dump(exclude={"name", "rerank", "color"}))
+    return canonical_json(config.model_dump(exclude={"name", "rerank"}))
 
 
 def canonical_json(table: Mapping[str, Any]) -> str:

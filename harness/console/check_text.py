@@ -1,7 +1,6 @@
 """A check as text."""
 
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 from harness.console.dataset_text import summary_lines, summary_object
@@ -12,30 +11,17 @@ from harness.preflight.detectable import DetectableDifference
 from harness.preflight.truncation import TruncationEstimate
 from harness.wording.reading import QUALITY_PHRASES, column_lines, reading_line
 
-MAX_CHECK_ROWS = 25
-"""Rows of a terminal that a check fills at most; further lines are counted."""
-CHECK_WIDTH = 80
-"""Width of the terminal for which rows are counted."""
-
 
 def check_lines(report: CheckReport) -> list[str]:
     """Return the lines that `harness check` prints."""
-    first_lines = list(_first_lines(report))
-    lines = [*first_lines, *_further_lines(report)]
-    row_ends = accumulate(-(-len(line) // CHECK_WIDTH) for line in lines)
-    lines_that_fit = sum(row_end <= MAX_CHECK_ROWS - 2 for row_end in row_ends)
-    lines_printed = max(len(first_lines), lines_that_fit)
     verdict = "nothing is wrong"
     if report.warnings:
         verdict = f"no error; {count_of(len(report.warnings), 'warning')}"
-    printed = [*lines[:lines_printed], verdict]
-    if lines_printed < len(lines):
-        printed.append(f"and {len(lines) - lines_printed:,} more lines (--json)")
-    return printed
+    return [*_first_lines(report), *_further_lines(report), verdict]
 
 
 def _first_lines(report: CheckReport) -> Iterator[str]:
-    """Yield the lines that are printed whatever their number."""
+    """Yield the data, the warnings, and the sums of the plan."""
     dataset = report.dataset
     documents = count_of(dataset.document_count, "document")
     clusters = report.detectable.units if report.detectable.clusters else None

@@ -146,7 +146,8 @@ def compare(
             paths,
             measure or (),
             baseline,
-            declared._replace(settings=settings),
+            declared,
+            used=settings,
             as_json=as_json,
         )
         return

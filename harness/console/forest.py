@@ -24,6 +24,8 @@ MIN_CHART_WIDTH = 110
 """Cells of the narrowest terminal in which differences are drawn, too."""
 TICK_SPACING = 6
 """Cells from one number below the drawing to the next, or a few more."""
+MAX_HEADING_NAME = 16
+"""Characters of the longest name in a heading."""
 MAX_DRAWING_WIDTH = 36
 MIN_DRAWING_WIDTH = 15
 """Cells of the drawing."""
@@ -79,7 +81,11 @@ def _leaderboard_columns(board: Board, foot: list[str]) -> list[TextColumn]:
 def _pair_columns(board: Board, foot: list[str]) -> list[TextColumn]:
     """Return the columns of the comparisons with the reference."""
     rows = board.rows
-    direction = "ahead" if board.against_baseline else "behind"
+    reference = "leader"
+    if board.against_baseline:
+        is_short = len(board.reference) <= MAX_HEADING_NAME
+        reference = board.reference if is_short else "baseline"
+    exact = board.shows_exact_p
     differences = [_difference_text(row) for row in rows]
     records = [
         "" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows
@@ -87,17 +93,17 @@ def _pair_columns(board: Board, foot: list[str]) -> list[TextColumn]:
     p_values = [starred_p_text(row) for row in rows]
     columns = [
         TextColumn(
-            f"{direction} ({percent_text(board.level)} % CI)",
+            f"gap to {reference}\n({percent_text(board.level)} % CI)",
             [*differences, *foot],
             left_aligned=True,
             drop_rank=3,
         ),
         TextColumn("won–lost", [*records, *foot]),
-        TextColumn("p", [*p_values, *foot], drop_rank=2),
+        TextColumn("p\n(mean)" if exact else "p", [*p_values, *foot], drop_rank=2),
     ]
-    if board.shows_exact_p:
-        exact = [exact_p_text(row.p_wilcoxon, row.floor) for row in rows]
-        columns.append(TextColumn("Wilcoxon", [*exact, *foot], drop_rank=4))
+    if exact:
+        exact_p = [exact_p_text(row.p_wilcoxon, row.floor) for row in rows]
+        columns.append(TextColumn("p\n(Wilcoxon)", [*exact_p, *foot], drop_rank=4))
     return columns
 
 

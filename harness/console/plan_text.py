@@ -10,6 +10,9 @@ from harness.preflight.throughput import REQUEST_SECONDS
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.types import Limits
 
+MAX_PLAN_ROWS = 16
+"""Retrievers with a line of their own."""
+
 
 def plan_sentence(plan: RunPlan) -> str:
     """Return the sums of a plan in words."""
@@ -18,9 +21,13 @@ def plan_sentence(plan: RunPlan) -> str:
 
 def plan_details(plan: RunPlan) -> Iterator[str]:
     """Yield the sums of each retriever, then the notes."""
-    for retriever in dict.fromkeys(row.retriever for row in plan.rows):
+    retrievers = list(dict.fromkeys(row.retriever for row in plan.rows))
+    for retriever in retrievers[:MAX_PLAN_ROWS]:
         total = _total_sentence(plan.total(retriever))
         yield f"  {retriever or 'judge'}: {total}"
+    folded = retrievers[MAX_PLAN_ROWS:]
+    if folded:
+        yield f"  and {count_of(len(folded), 'more retriever')}"
     yield from plan_notes(plan)
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 NO_INTERVAL_TEXT = "not estimable"
 """Shown instead of an interval if all values are equal: their spread is unknown."""
-MAX_PRINTED_COMPARISONS = 20
-"""Comparisons that are printed; `--json`, the CSV and the report have all."""
 
 
 def leaderboard_table(
@@ -131,10 +129,9 @@ def comparisons_table(
     """
     from harness.wording.verdicts import verdict_cell, verdict_word
 
-    in_order = sorted(
+    rows = sorted(
         family, key=lambda row: (leader not in (row.a, row.b), abs(row.mean_difference))
     )
-    rows = in_order[:MAX_PRINTED_COMPARISONS]
     baselines = {row.b for row in family}
     has_column_b = len(baselines) > 1 or len(family) == 1
     columns = [TextColumn("a", [row.a for row in rows], left_aligned=True, wraps=True)]
@@ -153,12 +150,6 @@ def comparisons_table(
     yield text_line(title, "bold")
     fits = len(columns_that_fit(full_table, width)) == len(full_table)
     yield from fit_table(full_table if fits else short_table, width)
-    if len(family) > len(rows):
-        yield text_line(
-            f"Here are {len(rows)} of {len(family)} comparisons: those of {leader}, "
-            "then the closest. --json shows them all.",
-            "dim",
-        )
 
 
 def _test_columns(

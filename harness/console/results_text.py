@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MAX_PRINTED_WARNINGS = 2
 """Warnings that are printed without --explain."""
-MAX_PRINTED_CONFIGURATIONS = 2
-"""Configurations of a sweep that are printed without --explain, and the default."""
 
 
 def print_results(
@@ -155,18 +153,12 @@ def results_lines(
 
 def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:
     """The overlap of rankings without labels, and the next step."""
-    from harness.evaluation.judging_effort import (
-        SECONDS_PER_JUDGMENT,
-        judging_effort,
-        pool_command,
-    )
+    from harness.evaluation.judging_effort import pool_command, sampled_effort
     from harness.evaluation.pair_diagnostics import ranking_overlaps
+    from harness.wording.labelling import effort_sentence
 
-    judging = judging_effort(results)
-    yield text_line("No query has labels: there are rankings to judge, and no scores.")
     yield text_line(
-        f"The first ten hits of each retriever make {judging.pairs:,} pairs of query "
-        f"and document: about {judging.time} at {SECONDS_PER_JUDGMENT} seconds a label."
+        f"No winner yet. {effort_sentence(sampled_effort(results))}", "bold"
     )
     for row in ranking_overlaps(results):
         yield text_line(
@@ -239,20 +231,16 @@ def verdict_text(
 def _leaderboard_lines(
     evaluation: Evaluation, *, width: int, explain: bool
 ) -> Iterator[RenderableType]:
-    """The paired leaderboard; of a sweep only the first rows without --explain."""
+    """The paired leaderboard; of many rows, those that are not shown to be worse."""
     from harness.evaluation.warnings import note_sentences
     from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board
-    rows = list(board.rows)
-    if evaluation.sweep is not None and not explain:
-        later_rows = [
-            row
-            for row in rows[MAX_PRINTED_CONFIGURATIONS:]
-            if row.standing in ("baseline", "failed")
-        ]
-        rows = [*rows[:MAX_PRINTED_CONFIGURATIONS], *later_rows]
-    yield from leaderboard_in_letters(replace(board, rows=tuple(rows)), width=width)
+    folded = frozenset[str]() if explain else board.folded
+    rows = tuple(row for row in board.rows if row.retriever not in folded)
+    yield from leaderboard_in_letters(replace(board, rows=rows), width=width)
+    if folded:
+        yield text_line(f"{len(folded)} more, all worse", "dim")
     star_note = single_p_note(board)
     if star_note:
         yield text_line(star_note, "dim")
@@ -260,9 +248,6 @@ def _leaderboard_lines(
     notes = note_sentences(evaluation.warnings)
     for note in [trials_note, *notes] if trials_note else notes:
         yield text_line(note, "dim")
-    omitted = len(board.rows) - len(rows)
-    if omitted:
-        yield text_line(f"{omitted} more: --explain", "dim")
 
 
 def _explanation_tables(

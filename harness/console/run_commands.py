@@ -64,6 +64,7 @@ def run(
         from harness.console.several_runs import (
             load_files,
             print_several_runs,
+            read_finished_files,
             run_files,
         )
         from harness.running.options import RunOptions
@@ -80,7 +81,8 @@ def run(
             )
             try:
                 files = load_files(experiment, code=not no_code)
-                finished = run_files(files, options)
+                finished = explain and read_finished_files(files, options)
+                finished = finished or run_files(files, options)
             finally:
                 if progress.spent:
                     spent = f"; ${progress.spent:.6f} were spent"
@@ -123,7 +125,14 @@ ResultsArgument = Annotated[
 
 def report(
     results: ResultsArgument,
+    *,
     explain: shared.ExplainOption = False,
+    no_texts: Annotated[
+        bool,
+        typer.Option(
+            "--no-texts", help="Ids in place of the texts of queries and documents."
+        ),
+    ] = False,
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
@@ -139,7 +148,7 @@ def report(
         from harness.report.sets_page import write_sets_page
 
         sets = read_sets(results)
-        write_sets_page(results, sets)
+        write_sets_page(results, sets, shows_texts=not no_texts)
         print_sets(sets, quiet=quiet, as_json=as_json)
         return
     if records.holds_results_folders(results):
@@ -149,7 +158,7 @@ def report(
         results_text.print_listing(listing, results, quiet=quiet, as_json=as_json)
         return
     stored = records.read_results(results)
-    write_report(stored)
+    write_report(stored, shows_texts=not no_texts)
     results_text.print_results(stored, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
         for retriever, reason in stored.manifest.failed.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
     from harness.records import Results
     from harness.running.options import RunOptions
     from harness.scoring.declared_settings import DeclaredSettings
-
-
-MAX_PRINTED_PAIRS = 6
-"""Pairs that a terminal shows."""
+    from harness.stats.settings import Settings
 
 
 def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperiment]]:
@@ -47,6 +45,23 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
     if problems:
         raise InputError(problems)
     return files
+
+
+def read_finished_files(
+    files: Sequence[Sequence[LoadedExperiment]], options: RunOptions
+) -> list[list[Results]]:
+    """Return the results of experiments that ran before; none if one has to run."""
+    from harness.running.finished_run import read_finished_sets
+
+    if options.fresh or options.only:
+        return []
+    finished: list[list[Results]] = []
+    for sets in files:
+        stored = read_finished_sets(sets, Path(options.results))
+        if not stored:
+            return []
+        finished.append(stored)
+    return finished
 
 
 def run_files(
@@ -177,14 +192,21 @@ def print_compared_sets(
     baseline: str | None,
     declared: DeclaredSettings,
     *,
+    used: Settings,
     as_json: bool,
 ) -> None:
     """Print the comparison of folders of several data sets, on the shared sets."""
     from harness.evaluation.compare_sets import compare_set_folders
+    from harness.records.data_sets_csv import read_sets
+    from harness.scoring.undeclared import undeclared_measure, undeclared_settings
 
-    comparison, set_notes = compare_set_folders(
-        paths, measures, baseline, declared.settings
+    comparison, set_notes = compare_set_folders(paths, measures, baseline, used)
+    folders = [results.folder for path in paths for results in read_sets(path)]
+    choices = (
+        *undeclared_measure(folders, comparison.measure),
+        *undeclared_settings(declared.settings, used),
     )
+    comparison = replace(comparison, undeclared=choices)
     notes = [*filter(None, [declared.note]), *set_notes]
     print_warnings(*notes)
     if as_json:
@@ -213,12 +235,8 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
         )
     yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
     yield from fit_table(columns, width)
-    yield from map(text_line, sets_sentences(comparison, MAX_PRINTED_PAIRS))
-    unprinted = len(comparison.pairs) - MAX_PRINTED_PAIRS
-    if unprinted > 0:
-        yield text_line(
-            f"{unprinted} more pairs are on the page, and in --json.", "dim"
-        )
+    sentences = sets_sentences(comparison, limit=len(comparison.pairs))
+    yield from map(text_line, sentences)
 
 
 def _name(sets: Sequence[LoadedExperiment]) -> str:

@@ -8,6 +8,9 @@ from harness.evaluation.verdict import Comparison
 from harness.stats.corrections import adjust_floors
 from harness.stats.settings import Settings
 
+MAX_BOARD_ROWS = 16
+"""Rows up to which every row is shown at first."""
+
 Standing = Literal[
     "leader", "good", "open", "same", "worse", "baseline", "better", "failed"
 ]
@@ -69,6 +72,16 @@ class Board:
     def has_pairs(self) -> bool:
         """Whether two retrievers or more have a mean, so that there are differences."""
         return sum(row.mean is not None for row in self.rows) > 1
+
+    @property
+    def folded(self) -> frozenset[str]:
+        """The retrievers whose rows a table of many rows does not show at first.
+
+        All of them are shown to be worse.
+        """
+        if len(self.rows) <= MAX_BOARD_ROWS:
+            return frozenset()
+        return frozenset(row.retriever for row in self.rows if row.standing == "worse")
 
     @property
     def shows_exact_p(self) -> bool:

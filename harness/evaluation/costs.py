@@ -103,19 +103,6 @@ def _or_infinite(price: float | None) -> float:
     return math.inf if price is None else price
 
 
-def pareto_frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the (price, quality) that no other point beats on both, cheapest first.
-
-    >>> pareto_frontier([(1, 0.5), (2, 0.4), (3, 0.6), (4, 0.6)])
-    [(1, 0.5), (3, 0.6)]
-    """
-    frontier: list[tuple[float, float]] = []
-    for price, quality in sorted(points, key=lambda point: (point[0], -point[1])):
-        if not frontier or quality > frontier[-1][1]:
-            frontier.append((price, quality))
-    return frontier
-
-
 def _retriever_cost(
     name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest
 ) -> RetrieverCost:

@@ -34,7 +34,7 @@ from harness.evaluation.pair_tests import EquivalenceTests, run_equivalence_test
 from harness.evaluation.run_warnings import run_warnings
 from harness.evaluation.verdict import TestRow
 from harness.measures import measure_rankings, parse_measure
-from harness.records import Manifest
+from harness.records import Manifest, QueryRanking
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.grades import GradedLabels, Grades
 from harness.scoring.scores import RankedIds, Scores
@@ -57,7 +57,7 @@ class EvaluationInput(NamedTuple):
     queries: Mapping[str, Query]
     """Every scored query, by id; their texts and fields make the slices."""
     prices: RetrieverPrices
-    answers: Mapping[str, Callable[[], Iterable[tuple[str, Ranking]]]] = {}
+    answers: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
 
 

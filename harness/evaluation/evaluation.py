@@ -309,6 +309,7 @@ def _board_row(
     standing = _standing(evaluation, name, comparison)
     decides_alone = (
         evaluation.is_chosen
+        and not evaluation.baseline
         and standing == "worse"
         and comparison.verdict is not Verdict.BETTER
     )

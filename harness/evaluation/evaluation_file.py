@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
@@ -22,13 +23,22 @@ from retrievers.files.text_files import file_digest
 EVALUATION_FILE = "evaluation.json"
 
 
-@lru_cache(maxsize=1)
+_EVALUATIONS: WeakKeyDictionary[Results, Evaluation] = WeakKeyDictionary()
+"""Kept as long as their results are: a notebook's temporary folder goes with them."""
+
+
 def read_or_evaluate(results: Results) -> Evaluation:
-    """Return the evaluation of a results folder; the last one is cached.
+    """Return the evaluation of a results folder, read once.
 
     It is computed again from the scores if the file is missing, changed, or of another
     version.
     """
+    if results not in _EVALUATIONS:
+        _EVALUATIONS[results] = _read_or_evaluate(results)
+    return _EVALUATIONS[results]
+
+
+def _read_or_evaluate(results: Results) -> Evaluation:
     stored = read_evaluation(results.folder, results.manifest)
     if stored is not None:
         return stored

@@ -11,8 +11,10 @@ from harness.scoring.stored_scores import rankings_by_retriever
 SECONDS_PER_JUDGMENT = 20
 """How long a person needs for a judgment."""
 MAX_LISTED_QUERIES = 10
-MAX_SAMPLED_QUERIES = 60
+MAX_SAMPLED_QUERIES = 30
 """Queries beyond which a sample is proposed."""
+POOL_DEPTH = 5
+"""Hits of each retriever that are proposed to be labelled."""
 
 
 class PooledQuery(NamedTuple):
@@ -26,25 +28,55 @@ class JudgingEffort(NamedTuple):
     """The effort to judge these rankings, and where it is most useful."""
 
     pairs: int
-    """Different documents among the first ten of any retriever, over all queries."""
+    """Different documents among the first hits of any retriever, over all queries."""
     queries: tuple[PooledQuery, ...]
     """At most ten, those whose rankings have the fewest documents in common first."""
 
     @property
     def time(self) -> str:
         """At twenty seconds a judgment: minutes below an hour."""
-        minutes = self.pairs * SECONDS_PER_JUDGMENT / 60
-        if minutes >= 60:
-            return f"{minutes / 60:.1f} hours"
-        return count_of(max(1, round(minutes)), "minute")
+        return judging_time(self.pairs)
 
 
-def judging_effort(results: Results) -> JudgingEffort:
+class SampledEffort(NamedTuple):
+    """The effort to judge what the proposed command draws."""
+
+    queries: int
+    documents: int
+
+    @property
+    def time(self) -> str:
+        """At twenty seconds a judgment."""
+        return judging_time(self.documents)
+
+
+def judging_time(documents: int) -> str:
+    """Return how long the judgments take: minutes below an hour.
+
+    >>> judging_time(12), judging_time(360)
+    ('4 minutes', '2 hours')
+    """
+    minutes = documents * SECONDS_PER_JUDGMENT / 60
+    if minutes >= 60:
+        hours = f"{minutes / 60:.1f}".removesuffix(".0")
+        return f"{hours} hour" if hours == "1" else f"{hours} hours"
+    return count_of(max(1, round(minutes)), "minute")
+
+
+def sampled_effort(results: Results) -> SampledEffort:
+    """Return the effort of the proposed command, from the mean of all queries."""
+    queries = min(MAX_SAMPLED_QUERIES, len(results.queries))
+    pairs = judging_effort(results, POOL_DEPTH).pairs
+    documents = round(pairs * queries / max(1, len(results.queries)))
+    return SampledEffort(queries, documents)
+
+
+def judging_effort(results: Results, depth: int = DEFAULT_CUTOFF) -> JudgingEffort:
     """Count the documents to judge, and list the queries whose rankings differ most."""
     pools: dict[str, set[str]] = {query_id: set() for query_id in results.queries}
     for read_rankings in rankings_by_retriever(results).values():
         for query_id, documents in read_rankings().items():
-            pools[query_id].update(documents[:DEFAULT_CUTOFF])
+            pools[query_id].update(documents[:depth])
     pooled = [PooledQuery(query_id, len(pool)) for query_id, pool in pools.items()]
     pooled.sort(key=lambda query: (-query.documents, query.query_id))
     pairs = sum(query.documents for query in pooled)
@@ -56,7 +88,9 @@ def pool_command(results: Results) -> str:
     sample = ""
     if len(results.queries) > MAX_SAMPLED_QUERIES:
         sample = f" --sample {MAX_SAMPLED_QUERIES}"
-    return f"harness pool {quoted_folder(results)} --depth 10{sample} --seed 1"
+    return (
+        f"harness pool {quoted_folder(results)} --depth {POOL_DEPTH}{sample} --seed 1"
+    )
 
 
 def quoted_folder(results: Results) -> str:

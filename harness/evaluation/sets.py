@@ -109,6 +109,8 @@ class SetsComparison:
     """Those that have scores on every set."""
     pairs: tuple[PairOnSets, ...]
     settings: Settings
+    undeclared: tuple[str, ...] = ()
+    """Choices made after the runs: the comparison is exploratory."""
 
     def mean(self, name: str, retriever: str) -> float:
         """The mean of a retriever on one set."""

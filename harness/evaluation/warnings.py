@@ -181,8 +181,10 @@ def _context_sentence(warning: RunWarning) -> str:
 def _half_read_sentence(warning: RunWarning) -> str:
     lowest, highest = warning.numbers
     up_to = "up to " if lowest < highest else ""
-    share = f"{up_to}{_percent(highest)} of documents truncated"
-    return f"{names_or_count(warning.retrievers, 2)}: {share}; add chunk."
+    share = f"{up_to}{_percent(highest)} of the documents"
+    verb = "reads" if len(warning.retrievers) == 1 else "read"
+    names = names_or_count(warning.retrievers, 2)
+    return f"{names} {verb} only the start of {share}. Add chunk."
 
 
 def _unknown_hits_sentence(warning: RunWarning) -> str:

@@ -13,7 +13,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
 
 MAX_SWEEP_CONFIGURATIONS = 500
-UNSWEPT_KEYS = ("name", "color", "variants", "derive")
+UNSWEPT_KEYS = ("name", "variants", "derive")
 """Keys of a retriever's table that its configurations do not have."""
 
 AcceptsTable = Callable[[Mapping[str, Any]], bool]

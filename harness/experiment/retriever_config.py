@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic
-from pydantic import Field, field_validator, model_serializer, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from harness.experiment.class_options import PartConfig, PartField
-from harness.pages import MIN_CONTRAST, WHITE_PAPER, color_contrast, is_color
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds
 from retrievers.errors import InputError, Problem
 from retrievers.options.tables import StrictTable
@@ -31,7 +30,6 @@ RESERVED_KEYS = {
     "rerank",
     "store",
     "filter",
-    "color",
     "options",
 }
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a
@@ -59,9 +57,6 @@ class RetrieverConfig(StrictTable):
     """As in the report; names differ by more than case."""
     rerank: RerankerField | None = None
     """A reranker of the first hits."""
-    color: str = ""
-    """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from
-    what the retriever is."""
     conversation: ConversationConfig | None = None
     """What is searched with where a query has a history; left out, as [conversation]
     says."""
@@ -113,25 +108,6 @@ class RetrieverConfig(StrictTable):
         return {
             key: option for key, option in table.items() if option or key not in omitted
         }
-
-    @field_validator("color")
-    @classmethod
-    def _is_seen(cls, color: str) -> str:
-        if not color:
-            return color
-        if not is_color(color.lower()):
-            raise ValueError(
-                f"{color!r} is not a colour; "
-                "write six hexadecimal digits, such as '#0b6e4f'"
-            )
-        contrast = color_contrast(color, WHITE_PAPER)
-        if contrast < MIN_CONTRAST:
-            raise ValueError(
-                f"{color!r} is too light to be seen on white paper "
-                f"(contrast {contrast:.1f} : 1); "
-                f"take a darker one, {MIN_CONTRAST:g} : 1 or more"
-            )
-        return color.lower()
 
 
 class QueryFieldRef(StrictTable):

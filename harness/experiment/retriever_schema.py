@@ -31,7 +31,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.options.tables import as_validation_error, validated
 from retrievers.types import Retriever
 
-CUSTOM_CONFIG_KEYS = ("name", "kind", "rerank", "color", "filter", *OMITTED_WHEN_EMPTY)
+CUSTOM_CONFIG_KEYS = ("name", "kind", "rerank", "filter", *OMITTED_WHEN_EMPTY)
 """The keys of a whole retriever that are not options of its class."""
 
 

@@ -10,7 +10,7 @@ from retrievers.options.tables import validated
 
 DENSE_KIND = "dense"
 """The kind whose vectors can be cut and quantised."""
-UNSHARED_KEYS = ("color", "variants", "derive")
+UNSHARED_KEYS = ("variants", "derive")
 """Keys of a table that its variants do not have."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class RuleVariant(NamedTuple):
 def winners_by_rule(
     measure: Measure,
     rules: Mapping[str, Grades],
-    rankings: Iterable[tuple[str, Mapping[str, Sequence[str]]]],
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
     weights: Mapping[str, float] | None = None,
 ) -> list[RuleOutcome]:
     """Score every retriever under every grade rule, and under both gains.
@@ -56,14 +56,13 @@ def winners_by_rule(
         measure: the one that decides; a user's own measure has no rows.
         rules: the name of a rule -> judgments under it, the experiment's own rule
             first; see `grades_by_rule`.
-        rankings: each retriever with query id -> document ids, best first; read one
-            after the other.
+        rankings: retriever -> query id -> document ids, best first.
         weights: query id -> how much it counts in a mean; without them, all alike.
 
     >>> rows = winners_by_rule(
     ...     Measure("nDCG", 2),
     ...     grades_by_rule({"q": ["a", "b", "c", "d"]}),
-    ...     {"x": {"q": ["a", "z"]}, "y": {"q": ["b", "c"]}}.items(),
+    ...     {"x": {"q": ["a", "z"]}, "y": {"q": ["b", "c"]}},
     ... )
     >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
     [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
@@ -75,7 +74,7 @@ def winners_by_rule(
         for rule, judgments in rules.items()
     }
     means_by_variant: dict[RuleVariant, dict[str, float]] = {}
-    for retriever, run in rankings:
+    for retriever, run in rankings.items():
         for rule, measures in measures_by_rule.items():
             means = measure_rankings(measures, rules[rule], run).means(weights)
             for variant_measure, mean in means.items():

@@ -89,7 +89,7 @@ class NotebookResults(Results):
     ...     ["red", "green"], {"q": "red"}, labels, {"bm25": "bm25"}, primary="RR"
     ... )
     >>> results.sentences[0]
-    'bm25 ran alone: there is nothing to compare it with.'
+    'bm25 scores 1.000.'
     """
 
     queries: LabelledQueries

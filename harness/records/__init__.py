@@ -55,6 +55,7 @@ from harness.records.results import find_dataset as find_dataset
 from harness.records.results import holds_results_folders as holds_results_folders
 from harness.records.results import read_complete_manifest as read_complete_manifest
 from harness.records.results import read_results as read_results
+from harness.records.run import QueryRanking as QueryRanking
 from harness.records.run import Run as Run
 from harness.records.run import StageLatency as StageLatency
 from harness.records.run import write_run_files as write_run_files

@@ -35,6 +35,7 @@ from harness.records.read_artifact import (
     unreadable_file,
 )
 from harness.records.run import (
+    QueryRanking,
     Run,
     StageLatency,
     TrialRanking,
@@ -196,14 +197,16 @@ class Results:
             rankings[query_id] = replace(ranking, doc_ids=tuple(doc_ids))
         return tuple(trials[trial] for trial in sorted(trials))
 
-    def iter_rankings(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
+    def iter_rankings(self, retriever: str) -> Iterator[QueryRanking]:
         """The rankings of one retriever's first trial as a stream.
 
         Raises:
             InputError: there is no such retriever; the file was changed.
         """
         rows = self._read_trials(retriever)
-        return ((row.query_id, row.ranking) for row in rows if row.trial == 1)
+        return (
+            QueryRanking(row.query_id, row.ranking) for row in rows if row.trial == 1
+        )
 
     def _read_trials(self, retriever: str) -> Iterator[TrialRanking]:
         if retriever not in self.retrievers:

@@ -1,7 +1,10 @@
 """The index of many results folders."""
 
+from __future__ import annotations
+
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +16,19 @@ from harness import records
 from harness.english import count_of
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
-from harness.evaluation.verdict import Verdict
 from harness.pages import OVERVIEW_MARK, is_overview
 from harness.records import Manifest
+from harness.report.charts.trend import (
+    Trend,
+    TrendRun,
+    draw_trend,
+    fit_time_axis,
+)
 from harness.report.templates import render_page
-from harness.wording.verdicts import VERDICT_SIGNS
+from harness.wording.dates import date_text, day_of, short_date_text
+from harness.wording.numerals import capital_numeral, numeral
+from harness.wording.short_verdict import NO_LABELS, ShortVerdict, short_verdict
+from harness.wording.verdicts import capitalized
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors
 
@@ -37,10 +48,18 @@ class IndexEntry:
 
     Empty without labels.
     """
-    verdict: str
-    """Of the first, in words; "" without a comparison."""
+    verdict: ShortVerdict
+    queries: int
+    """Those that were scored; without labels, those that were searched."""
     has_report: bool = False
     """Whether the folder has a report."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the retriever in the verdict, else of the leader."""
+        if self.verdict.retriever in self.means:
+            return self.means[self.verdict.retriever]
+        return next(iter(self.means.values()), None)
 
 
 class SkippedFolder(NamedTuple):
@@ -99,7 +118,8 @@ def _read_entry(folder: Path, folder_name: str, manifest: Manifest) -> IndexEntr
         manifest,
         primary=manifest.resolved.primary,
         means={} if evaluation is None else evaluation.means,
-        verdict="" if evaluation is None else _leader_verdict(evaluation),
+        verdict=NO_LABELS if evaluation is None else short_verdict(evaluation),
+        queries=manifest.dataset.queries if evaluation is None else evaluation.n,
         has_report=(folder / records.REPORT_FILE).is_file(),
     )
 
@@ -111,25 +131,6 @@ def _find_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
         return evaluation
     results = records.read_results(folder)
     return read_or_evaluate(results) if results.scored else None
-
-
-def _leader_verdict(evaluation: Evaluation) -> str:
-    """The result of the highest mean against the others; "" without a comparison."""
-    leader = evaluation.leader
-    verdicts: dict[str, Verdict] = {}
-    for row in evaluation.comparisons[evaluation.measure]:
-        if leader in (row.a, row.b):
-            leader_row = row if row.a == leader else row.swapped
-            verdicts[leader_row.b] = leader_row.verdict
-    if not verdicts:
-        return ""
-    worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
-    if not worse:
-        return f"{VERDICT_SIGNS[Verdict.UNDECIDED]} undecided"
-    sign = VERDICT_SIGNS[Verdict.BETTER]
-    if len(verdicts) == 1:
-        return f"{sign} better than {worse[0]}"
-    return f"{sign} better than {len(worse)} of {len(verdicts)}"
 
 
 def _skip_reason(folder: Path, error: InputError) -> str:
@@ -171,40 +172,153 @@ def index_page(listing: ResultsListing, folder: str) -> str:
         listing: its content.
         folder: the folder of the results, as commands name it.
     """
+    experiments = group_experiments(listing.entries, folder)
+    days = [entry.manifest.started for entry in listing.entries]
     variables = {
-        **listing._asdict(),
         "generator": Markup(OVERVIEW_MARK),  # noqa: S704 - ours
-        "compared": _compare_commands(listing.entries, folder),
-        "data_sets": len({entry.manifest.dataset.digest for entry in listing.entries}),
+        "folder": folder,
+        "facts": _facts(listing, len(experiments)),
+        "headline": index_headline(experiments),
+        "experiments": experiments,
+        "axis": fit_time_axis(days),
+        "skipped": listing.skipped,
     }
-    return render_page(
-        "index.html",
-        variables,
-        ("start", "sort", "index"),
-        styles=("board.css", "index.css"),
+    return render_page("index.html", variables, ("start", "index"), ("index.css",))
+
+
+def _facts(listing: ResultsListing, experiments: int) -> tuple[str, ...]:
+    """The numbers of experiments and runs, and their days."""
+    facts = [count_of(experiments, "experiment"), count_of(len(listing.entries), "run")]
+    days = sorted(entry.manifest.started for entry in listing.entries)
+    if days:
+        last = date_text(days[-1])
+        first = short_date_text(days[0])
+        is_one_day = day_of(days[0]) == day_of(days[-1])
+        facts.append(last if is_one_day else f"{first} to {last}")
+    return tuple(facts)
+
+
+class IndexHeadline(NamedTuple):
+    """The verdict of the page."""
+
+    headline: str
+    reason: str
+
+
+def index_headline(experiments: Sequence[ExperimentRuns]) -> IndexHeadline:
+    """Return how many experiments have a winner."""
+    if not experiments:
+        return IndexHeadline("No run yet", "Run an experiment: harness run FILE.")
+    states = [experiment.newest.verdict.state for experiment in experiments]
+    winners = sum(state == "good" for state in states)
+    total = len(experiments)
+    verb = "has" if winners == 1 else "have"
+    noun = "experiment" if total == 1 else "experiments"
+    headline = f"{capital_numeral(winners)} of {numeral(total)} {noun} {verb} a winner"
+    if total == 1:
+        headline = "The experiment has a winner" if winners else "No winner yet"
+    others: list[str] = []
+    counts = Counter(
+        experiment.newest.verdict.word
+        for experiment in experiments
+        if experiment.newest.verdict.state != "good"
     )
+    for word, count in counts.items():
+        if total > 1:
+            others.append(f"{numeral(count)} {_state_words(word, count)}")
+    reason = "; ".join(others)
+    return IndexHeadline(headline, f"{capitalized(reason)}." if reason else "")
 
 
-def _compare_commands(entries: Sequence[IndexEntry], parent: str) -> dict[str, str]:
-    """Folder -> the command that compares it with the run before it.
+def _state_words(word: str, count: int) -> str:
+    """Return a state with its verb.
 
-    That run has the same data and the same measure.
+    >>> _state_words("no labels", 1), _state_words("undecided", 2)
+    ('has no labels', 'are undecided')
     """
-    commands: dict[str, str] = {}
-    earlier_folders: dict[tuple[str, str], str] = {}
-    for entry in reversed(entries):
-        if not entry.means:
-            continue
-        key = (entry.manifest.dataset.digest, entry.primary)
-        earlier = earlier_folders.get(key)
-        if earlier:
-            commands[entry.folder] = shlex.join(
-                [
-                    "harness",
-                    "compare",
-                    f"{parent}/{earlier}",
-                    f"{parent}/{entry.folder}",
-                ]
+    if word == "failed":
+        return "failed"
+    if word.startswith("no "):
+        return f"{'has' if count == 1 else 'have'} {word}"
+    return f"{'is' if count == 1 else 'are'} {word}"
+
+
+class RunLine(NamedTuple):
+    """One run of an experiment."""
+
+    entry: IndexEntry
+    command: str
+    """It compares the run with the one before it; "" if that is not possible."""
+    is_first: bool
+
+
+class ExperimentRuns(NamedTuple):
+    """All runs of one experiment."""
+
+    name: str
+    runs: tuple[RunLine, ...]
+    """Newest first."""
+    trend: Trend
+
+    @property
+    def newest(self) -> IndexEntry:
+        """The last run."""
+        return self.runs[0].entry
+
+
+def group_experiments(
+    entries: Sequence[IndexEntry], parent: str
+) -> list[ExperimentRuns]:
+    """Return the experiments with their runs, the last run one first.
+
+    Args:
+        entries: newest first.
+        parent: the folder of the results, as commands name it.
+    """
+    axis = fit_time_axis([entry.manifest.started for entry in entries])
+    runs_by_name: dict[str, list[IndexEntry]] = {}
+    for entry in entries:
+        runs_by_name.setdefault(_experiment_name(entry), []).append(entry)
+    experiments: list[ExperimentRuns] = []
+    for name, runs in runs_by_name.items():
+        lines: list[RunLine] = []
+        for position, entry in enumerate(runs):
+            earlier = runs[position + 1] if position + 1 < len(runs) else None
+            command = (
+                "" if earlier is None else _compare_command(entry, earlier, parent)
             )
-        earlier_folders[key] = entry.folder
-    return commands
+            lines.append(RunLine(entry, command, is_first=earlier is None))
+        points = [
+            TrendRun(
+                entry.manifest.started,
+                entry.mean,
+                entry.verdict.state,
+                f"{entry.verdict.retriever or next(iter(entry.means), '')}",
+                f"{entry.manifest.dataset.digest} {entry.primary}",
+                entry.queries,
+            )
+            for entry in reversed(runs)
+        ]
+        experiments.append(ExperimentRuns(name, tuple(lines), draw_trend(points, axis)))
+    return experiments
+
+
+def _experiment_name(entry: IndexEntry) -> str:
+    """The name of an experiment; the sets of one experiment are apart."""
+    parent, _, _ = entry.folder.rpartition("/")
+    return f"{parent}/{entry.manifest.name}" if parent else entry.manifest.name
+
+
+def _compare_command(entry: IndexEntry, earlier: IndexEntry, parent: str) -> str:
+    """The command that compares a run with the one before it.
+
+    "" if the queries or the measure changed, or one has no labels.
+    """
+    is_same = (
+        entry.manifest.dataset.digest == earlier.manifest.dataset.digest
+        and entry.primary == earlier.primary
+    )
+    if not (is_same and entry.means and earlier.means):
+        return ""
+    folders = [f"{parent}/{earlier.folder}", f"{parent}/{entry.folder}"]
+    return shlex.join(["harness", "compare", *folders])

@@ -89,7 +89,7 @@ def spreadsheet_csv(view: View) -> str:
         scores = [scores[i] for scores in scores_by_column]
         cells = ["" if math.isnan(score) else repr(score) for score in scores]
         query_id = escape_spreadsheet_cell(view.ids[i])
-        text = escape_spreadsheet_cell(view.query(i).query.text)
+        text = escape_spreadsheet_cell(view.query_text(view.ids[i]))
         writer.writerow([query_id, text, *cells])
     # Spreadsheets detect UTF-8 by its byte order mark.
     return "\ufeff" + out.getvalue()

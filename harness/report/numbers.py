@@ -113,6 +113,15 @@ def milliseconds_text(value: float | None) -> str:
     return f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
 
 
+def whole_milliseconds_text(value: float) -> str:
+    """Return milliseconds without their unit, for a column.
+
+    >>> whole_milliseconds_text(9.51), whole_milliseconds_text(2216.4)
+    ('9.5', '2,216')
+    """
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
 def seconds_text(value: float | None) -> str:
     """Return a duration given in seconds.
 
@@ -145,6 +154,17 @@ def byte_size_text(value: float | None) -> str:
             return f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:,.3g} TB"
+
+
+def sort_key(value: object) -> str:
+    """Return a number as a table is sorted by it; "" without one.
+
+    >>> sort_key(0.123456789), sort_key(180), sort_key("")
+    ('0.12346', '180', '')
+    """
+    if not isinstance(value, int | float) or math.isnan(value):
+        return ""
+    return f"{value:.5g}"
 
 
 def whole_number_text(value: float) -> str:

@@ -7,11 +7,8 @@ from markupsafe import Markup
 from harness.evaluation.judging_effort import pool_command
 from harness.pages import visible_text
 from harness.records import Results
-from harness.report.palette import declared_shades
-from harness.report.paper import citation_texts
+from harness.report.language import language_attribute
 from harness.report.sections.decision import first_screen
-from harness.report.sections.page_budget import pack_json
-from harness.report.sections.queries import filter_data
 from harness.report.templates import (
     Section,
     html_environment,
@@ -22,8 +19,10 @@ from harness.report.templates import (
 )
 from harness.report.view import View, build_view
 
-PAGE_SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
+PAGE_SCRIPTS = ("start", "sort", "leads", "card", "picture", "queries")
 """The scripts of the page, in this order, all in one scope."""
+LINKED_SECTIONS = ("fails", "slices", "cost", "measures", "pairs", "sweep", "data")
+"""The sections that the top of the page links to."""
 
 
 def report_page(
@@ -37,29 +36,25 @@ def report_page(
         files: the files in the same folder, to link to.
     """
     environment = html_environment()
-    scores = filter_data(view)
-    language = view.language
-    lang: Markup | str = ""
-    if language not in ("", "en"):
-        lang = Markup(' lang="{}"').format(language)
+    lang = language_attribute(view.language)
     bodies = {
         section.id: trusted_markup(
-            render_section(environment, section, "html", view=view, lang=lang)
+            render_section(
+                environment, section, "html", view=view, lang=lang, files=sorted(files)
+            )
         )
         for section in sections
     }
+    screen = sections[0].context["screen"]
     variables = {
         "view": view,
-        "sections": sections,
+        "title": f"{view.manifest.name}: {screen.headline}",
+        "facts": screen.facts,
+        "linked": [section for section in sections if section.id in LINKED_SECTIONS],
+        "others": sections[2:],
         "bodies": bodies,
-        "scores": scores,
-        "packed": pack_json(scores),
-        "quote": citation_texts(view),
-        "files": sorted(files),
     }
-    return render_page(
-        "page.html", variables, PAGE_SCRIPTS, shades=declared_shades(view.colors)
-    )
+    return render_page("page.html", variables, PAGE_SCRIPTS)
 
 
 def first_screen_html(results: Results) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.measures import Measure
-from harness.records import KEPT_RANKS, Results
+from harness.records import KEPT_RANKS, QueryRanking, Results
 from retrievers.files.trec_files import Qrels
 from retrievers.types import Floats, Ranking
 
@@ -84,7 +84,7 @@ class _DigestReader:
     document_ids: dict[str, str]
     """One string per document, which all digests share."""
 
-    def read(self, rankings: Iterable[tuple[str, Ranking]]) -> RankingDigest:
+    def read(self, rankings: Iterable[QueryRanking]) -> RankingDigest:
         """Return the digest of one retriever's rankings."""
         primary_hits: dict[str, tuple[str, ...]] = {}
         top_hits: dict[str, Ranking] = {}

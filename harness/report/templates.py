@@ -24,8 +24,11 @@ from harness.report.numbers import (
     power_p_text,
     score_text,
     seconds_text,
+    sort_key,
+    whole_milliseconds_text,
     whole_number_text,
 )
+from harness.wording.dates import short_date_text
 
 
 class Section(NamedTuple):
@@ -47,6 +50,7 @@ TEMPLATE_FILTERS = {
     "between": interval_text,
     "between_signed": difference_interval_text,
     "p_value": power_p_text,
+    "brief": sort_key,
     "plain": number_text,
     "dollars": dollars_text,
     "milliseconds": milliseconds_text,
@@ -54,13 +58,24 @@ TEMPLATE_FILTERS = {
     "size": byte_size_text,
     "count": whole_number_text,
     "short_p": short_p_text,
+    "whole_milliseconds": whole_milliseconds_text,
     "percent": percent_text,
     "counted": count_of,
     "shortened": shorten_text,
+    "short_date": short_date_text,
 }
 """Name in the templates -> function."""
 TEMPLATES_FOLDER = Path(__file__).with_name("templates")
-SHARED_MACROS = ("dot", "retriever", "measure", "grade_chip", "chart", "fixed")
+SHARED_MACROS = (
+    "measure",
+    "strip",
+    "shared_scale",
+    "ruler",
+    "chart",
+    "query_section",
+    "costs_head",
+    "costs_cells",
+)
 """The macros of `parts.html` that all templates use."""
 
 
@@ -82,9 +97,7 @@ def render_page(
     template: str,
     variables: Mapping[str, Any],
     scripts: Sequence[str] = (),
-    *,
-    shades: Sequence[palette.Shade] = (),
-    styles: Sequence[str] = ("board.css",),
+    styles: Sequence[str] = (),
 ) -> str:
     """Fill in the template of a page.
 
@@ -94,21 +107,15 @@ def render_page(
         template: its file.
         variables: of it.
         scripts: names of scripts, which share one scope.
-        shades: the colours that an experiment declares.
         styles: further style sheets.
     """
     environment = html_environment()
     base_style = environment.get_template("style.css").render(
-        paper=palette.PAPER_SHADE,
-        ink=palette.INK_SHADE,
-        muted=palette.MUTED_SHADE,
-        rule=palette.RULE_SHADE,
-        font=trusted_markup(palette.PAGE_FONT),
-        shades=(*palette.PAGE_SHADES, *shades),
+        font=trusted_markup(palette.PAGE_FONT), shades=palette.PAGE_SHADES
     )
-    style = base_style + "".join(map(template_text, styles))
+    style = base_style + "".join(map(template_text, ("board.css", *styles)))
     code = "".join(template_text(f"scripts/{script}.js") for script in scripts)
-    script = f'"use strict";\n(() => {{\n{code}}})();\n'
+    script = f'"use strict";\n(async () => {{\n{code}}})();\n'
     return environment.get_template(template).render(
         variables,
         style=trusted_markup(style),

@@ -1,6 +1,5 @@
 """The results in reading order."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -11,55 +10,26 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.measures import parse_measure
+from harness.pages import visible_text
 from harness.records import LabelledQuery, Manifest, ResolvedExperiment, Results
+from harness.report.escape import shorten_text
+from harness.report.language import data_language
 from harness.report.names import MeasureName, measure_names
-from harness.report.palette import retriever_colors
 from harness.report.ranking_digests import RankingDigest, read_ranking_digests
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
 from retrievers.files.trec_files import Qrels
-from retrievers.texts.languages import LANGUAGE_NAMES
+from retrievers.types import Document
 
-LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
-
-
+MAX_TITLE_LENGTH = 120
+"""Characters of a document's title on a page."""
 MAX_PAGE_RANKINGS = 10_000
 """The most rankings of a page.
 
 They are those of all queries, or of the queries on which the retrievers differ most.
 """
-
-
-def data_language(results: Results) -> str:
-    """The BCP 47 code of the data's language from declarations alone; "" for none.
-
-    The queries' field `language` or `lang` is used if all have the same value; else the
-    language of the run's stemmer.
-    """
-    declared = {
-        _declared_language(labelled.query.fields)
-        for labelled in results.queries.values()
-    }
-    if len(declared) == 1:
-        code = declared.pop()
-        if code:
-            return code
-    stemmers = {
-        str(outcome.provenance.get("words", ""))
-        for outcome in results.manifest.retrievers.values()
-    }
-    stemmers.discard("")
-    for code, language in LANGUAGE_NAMES.items():
-        if stemmers == {f"stemmed as {language.capitalize()}"}:
-            return code
-    return ""
-
-
-def _declared_language(fields: Mapping[str, str]) -> str:
-    code = str(fields.get("language", fields.get("lang", "")))
-    return code if LANGUAGE_CODE.fullmatch(code) else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,14 +44,14 @@ class View:
     """Measure -> its names."""
     order: tuple[int, ...]
     """Indices into `ids`, in the order of the data set's file."""
-    colors: Mapping[str, str]
-    """Retriever -> its colour."""
     grades: Qrels
     listed_queries: tuple[int, ...]
     """Indices of the queries that a page lists, in the order of the file."""
     ranking_digests: Mapping[str, RankingDigest]
     language: str
     """BCP 47 code of the data; "" if unknown."""
+    shows_texts: bool = True
+    """Whether it shows texts of queries and documents, or their ids."""
 
     @property
     def settings(self) -> Settings:
@@ -175,9 +145,33 @@ class View:
         """The query at an index of the arrays."""
         return self.results.queries[self.ids[index]]
 
+    def query_text(self, query_id: str) -> str:
+        """The text of a query; its id if no texts are shown."""
+        if not self.shows_texts:
+            return visible_text(query_id)
+        return visible_text(self.results.queries[query_id].query.text)
 
-def build_view(results: Results) -> View:
-    """Put results in the order of reading."""
+    def document_title(self, document_id: str) -> str:
+        """The title of a document, else the start of its text, else its id."""
+        document = self.results.documents.get(document_id)
+        if document is None or not self.shows_texts:
+            return visible_text(document_id)
+        return document_heading(document)
+
+
+def document_heading(document: Document) -> str:
+    """The title of a document, else the start of its text, else its id."""
+    heading = document.title or document.text or document.id
+    return shorten_text(heading, MAX_TITLE_LENGTH)
+
+
+def build_view(results: Results, *, shows_texts: bool = True) -> View:
+    """Put results in the order of reading.
+
+    Args:
+        results: of one run.
+        shows_texts: whether texts of queries and documents are shown, or their ids.
+    """
     evaluation = read_or_evaluate(results)
     scores = stored_scores(results)
     primary = scores.primary
@@ -194,11 +188,11 @@ def build_view(results: Results) -> View:
         scores=scores,
         names=measure_names(measures, depth, _largest_grade(grades)),
         order=order,
-        colors=retriever_colors(results),
         grades=grades,
         listed_queries=_listed_queries(scores.values[primary], order),
         ranking_digests=read_ranking_digests(results, grades, parse_measure(primary)),
         language=data_language(results),
+        shows_texts=shows_texts,
     )
 
 

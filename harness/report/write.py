@@ -8,7 +8,11 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from harness.evaluation.costs import retriever_costs
-from harness.evaluation.judging_effort import judging_effort, pool_command
+from harness.evaluation.judging_effort import (
+    judging_effort,
+    pool_command,
+    sampled_effort,
+)
 from harness.evaluation.pair_diagnostics import ranking_overlaps
 from harness.records import Results, new_text_file
 from harness.report.charts.figure import Figure, svg_file
@@ -17,14 +21,15 @@ from harness.report.interchange import mteb_results, spreadsheet_csv
 from harness.report.page import report_page
 from harness.report.paper import latex_tables
 from harness.report.sections import SECTIONS
-from harness.report.sections.queries import REMAINING_PAGE, remaining_queries
+from harness.report.sections.fails import REMAINING_PAGE, remaining_queries
 from harness.report.templates import (
     Section,
-    render_page,
     render_section,
     text_environment,
 )
+from harness.report.unlabelled_page import unlabelled_page
 from harness.report.view import View, build_view
+from harness.wording.labelling import effort_sentence
 
 MAX_TABLE_QUERIES = 200
 """Queries that a table lists."""
@@ -57,32 +62,41 @@ def escape_markdown_value(value: Any) -> Any:
     return value
 
 
-def unlabelled_report(results: Results) -> dict[str, str]:
+def unlabelled_report(results: Results, *, shows_texts: bool = True) -> dict[str, str]:
     """Return the files of the report: file name -> content."""
+
+    def text_of(query_id: str) -> str:
+        return results.queries[query_id].query.text if shows_texts else ""
+
     variables = {
         "manifest": results.manifest,
-        "queries": len(results.queries),
+        "effort": effort_sentence(sampled_effort(results)),
         "next_step": pool_command(results),
         "overlaps": list(ranking_overlaps(results)),
         "judging": judging_effort(results),
-        "text_of": lambda query_id: results.queries[query_id].query.text,
+        "text_of": text_of,
         "costs": retriever_costs(results),
     }
     environment = text_environment(escape_markdown_value)
     markdown = environment.get_template("unlabelled.md").render(**variables)
-    page = render_page("unlabelled.html", variables)
+    page = unlabelled_page(results, shows_texts=shows_texts)
     return {"report.html": page, "report.md": markdown}
 
 
-def write_report(results: Results) -> None:
+def write_report(results: Results, *, shows_texts: bool = True) -> None:
     """Write report.html, report.md, tables and figures.
 
     Those of an earlier report are removed.
 
+    Args:
+        results: of one run.
+        shows_texts: whether texts of queries and documents are shown, or their ids.
+
     Raises:
         InputError: the folder cannot be written to.
     """
-    files = _scored_report(results) if results.scored else unlabelled_report(results)
+    write = _scored_report if results.scored else unlabelled_report
+    files = write(results, shows_texts=shows_texts)
     for folder in ("figures", "tables"):
         shutil.rmtree(results.folder / folder, ignore_errors=True)
     if REMAINING_PAGE not in files:
@@ -92,9 +106,9 @@ def write_report(results: Results) -> None:
             file.write(content)
 
 
-def _scored_report(results: Results) -> dict[str, str]:
+def _scored_report(results: Results, *, shows_texts: bool) -> dict[str, str]:
     """The files of a report with scores: file name -> content."""
-    view = build_view(results)
+    view = build_view(results, shows_texts=shows_texts)
     sections: list[Section] = []
     for build_section in SECTIONS:
         section = build_section(view)
@@ -110,8 +124,8 @@ def _scored_report(results: Results) -> dict[str, str]:
         files[f"tables/{retriever}.mteb.json"] = result
     files["tables/queries.csv"] = spreadsheet_csv(view)
     files["report.md"] = markdown_report(view, sections)
-    (queries_section,) = (section for section in sections if section.id == "queries")
-    remaining = remaining_queries(view, queries_section)
+    (fails,) = (section for section in sections if section.id == "fails")
+    remaining = remaining_queries(view, fails)
     if remaining is not None:
         remaining_sections = [sections[0], remaining.section]
         files[REMAINING_PAGE] = report_page(remaining.view, remaining_sections)

@@ -1,13 +1,14 @@
 """The rankings of a run to its evaluation."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from harness.build.build import BuiltExperiment
 from harness.evaluation.costs import RetrieverPrices
 from harness.evaluation.evaluate_run import EvaluationInput, evaluate_run
 from harness.experiment import LoadedExperiment
-from harness.records import Manifest, Run
+from harness.records import Manifest, QueryRanking, Run
 from harness.running.accounts import RunAccounts
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
 from harness.scoring.scores import Trials
@@ -48,11 +49,15 @@ def evaluate_rankings(
     if not scores.n:
         return EvaluatedRun(scores, None)
     with accounts.meter.stage("comparing"):
-        rankings = {run.retriever: run.rankings.items for run in finished}
+        rankings = {run.retriever: partial(_query_rankings, run) for run in finished}
         evaluation = evaluate_run(
             EvaluationInput(manifest, scores, built.labels, queries, prices, rankings)
         )
     return EvaluatedRun(scores, evaluation)
+
+
+def _query_rankings(run: Run) -> Iterator[QueryRanking]:
+    return itertools.starmap(QueryRanking, run.rankings.items())
 
 
 def _trials(run: Run) -> Trials:

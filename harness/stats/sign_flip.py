@@ -203,12 +203,17 @@ def _grid_chance(sizes: Floats, limit: float, grid_steps: int) -> float:
 
 def _subset_chances(steps: Integers, limit: int) -> Floats:
     """Return the chances of the sums 0 … limit of a random subset of rising numbers."""
-    chances = np.zeros(limit + 1)
-    chances[0] = 1.0
+    counts = np.zeros(limit + 1)
+    counts[0] = 1.0
+    exponent = 0
     for start in range(0, len(steps), MAX_CONVOLVED_BATCH):
         batch = steps[start : start + MAX_CONVOLVED_BATCH]
-        chances = np.ldexp(with_subsets(chances, batch), -len(batch))
-    return chances
+        counts = with_subsets(counts, batch)
+        # Counts grow, chances shrink: both would leave the range of floats.
+        scale = math.frexp(float(counts.max()))[1]
+        counts = np.ldexp(counts, -scale)
+        exponent += scale - len(batch)
+    return np.ldexp(counts, exponent)
 
 
 def saddlepoint_tail(sizes: Floats, limit: float) -> float:

@@ -13,6 +13,7 @@ from harness.english import (
     p_relation,
     p_text,
     percent_text,
+    short_p_text,
     with_minus_sign,
 )
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
@@ -21,12 +22,15 @@ from harness.evaluation.warnings import WarningKind
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
 from harness.wording.looks import look_step, next_look_command
+from harness.wording.numerals import capital_numeral
 from harness.wording.verdicts import opposite_warning
 
 RECOMPUTED_NOTE = (
     "This folder has no evaluation of this version: "
     "its comparisons are computed again from its scores."
 )
+MAX_ALIKE_NAMES = 3
+"""Configurations up to which all are named."""
 MIN_VISIBLE_LEAD = 0.0005
 """Smaller leads would read 0.000."""
 
@@ -141,9 +145,9 @@ def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclus
         )
     if not evaluation.others:
         return Conclusion(
-            f"{leader} ran alone: there is nothing to compare it with",
+            f"{leader} scores {evaluation.means[leader]:.3f}",
             "",
-            "Add a second [[retrievers]].",
+            "Add a second retriever to compare.",
         )
     if not evaluation.settings.judged_by_people:
         return Conclusion(
@@ -154,7 +158,7 @@ def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclus
     if evaluation.undeclared:
         return _conclude_exploratory(evaluation)
     if evaluation.sweep is not None:
-        return _conclude_sweep(evaluation.sweep)
+        return _conclude_sweep(evaluation, evaluation.sweep)
     step = _next_step(evaluation, complete=complete)
     command = next_look_command(evaluation, folder)
     rows = evaluation.baseline_comparisons
@@ -162,8 +166,7 @@ def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclus
         headline = _leader_headline(evaluation)
         return Conclusion(headline, _leader_reason(evaluation), step, command)
     headline = _baseline_headline(evaluation)
-    reason = "" if _leader_line_shows_baseline(evaluation) else f"{headline}."
-    return Conclusion(headline, reason, step, command)
+    return Conclusion(headline, _baseline_reason(evaluation), step, command)
 
 
 def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
@@ -183,36 +186,33 @@ def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
 
 def _incomplete(evaluation: Evaluation) -> Conclusion:
     """Return the conclusion if retrievers failed."""
-    failed = len(evaluation.failed)
-    retrievers = failed + len(evaluation.means)
-    headline = f"Incomplete: {failed} of {retrievers} retrievers failed"
+    failed = evaluation.failed
+    retrievers = len(failed) + len(evaluation.means)
+    headline = (
+        f"Nothing is recommended: {len(failed)} of {retrievers} retrievers failed"
+    )
+    reason = ""
     if evaluation.others:
-        headline += f"; {evaluation.leader} leads the others"
-    return Conclusion(headline, "", "Nothing is recommended: run it again.")
-
-
-def _leader_line_shows_baseline(evaluation: Evaluation) -> bool:
-    """Whether only the baseline is undecided, or it leads with something undecided."""
-    undecided = list(evaluation.queries_needed)
-    if undecided == [evaluation.baseline]:
-        return True
-    return bool(undecided) and evaluation.leader == evaluation.baseline
-
-
-def _conclude_sweep(choice: SweepChoice) -> Conclusion:
-    tried = count_of(choice.configurations, "configuration")
-    step = _alike_sentence(choice)
-    if choice.too_few:
-        headline = f"Too few queries to choose among {tried}"
-        return Conclusion(headline, f"That takes {MIN_SWEEP_QUERIES}.", step)
-    if choice.beats:
-        reason = f"The best of {tried}, it is shown to beat {choice.default}."
-        return Conclusion(f"Take {choice.chosen}", reason, step)
-    headline = f"Keep {choice.default}"
-    if choice.gain <= 0:
-        return Conclusion(headline, f"None of {tried} has a higher mean.", step)
-    reason = f"The best of {tried}, {choice.chosen}, is not shown to beat it."
+        reason = f"{evaluation.leader} leads the others."
+    step = f"Fix {names_or_count(list(failed))} and run again."
     return Conclusion(headline, reason, step)
+
+
+def _conclude_sweep(evaluation: Evaluation, choice: SweepChoice) -> Conclusion:
+    step = alike_sentence(choice)
+    if choice.too_few:
+        queries = evaluation.clusters or evaluation.n
+        unit = "queries" if evaluation.clusters is None else "clusters"
+        reason = f"Choosing needs {MIN_SWEEP_QUERIES} {unit}; you have {queries}."
+        return Conclusion("Undecided", reason, step)
+    tried = choice.configurations
+    if choice.beats:
+        best_of = f"It has the highest mean of {count_of(tried, 'configuration')}"
+        reason = f"{best_of} and is shown to beat {choice.default}."
+        return Conclusion(f"Use {choice.chosen}", reason, step)
+    others = "The other is not" if tried == 1 else f"None of {tried} others is"
+    reason = f"{others} shown to beat it."
+    return Conclusion(f"Keep {choice.default}", reason, "")
 
 
 def _leader_reason(evaluation: Evaluation) -> str:
@@ -220,17 +220,60 @@ def _leader_reason(evaluation: Evaluation) -> str:
     others = evaluation.others
     if len(evaluation.shown_worse) == len(others):
         return _choice_reason(evaluation)
-    if len(evaluation.queries_needed) < len(others):
+    if evaluation.better_on_typical_query or not evaluation.queries_needed:
         return ""
-    for row in evaluation.leader_comparisons.values():
-        if row.reason is not Reason.TOO_FEW:
-            return ""
+    if _is_all_undecided(evaluation):
+        rows = evaluation.leader_comparisons.values()
+        if all(row.reason is Reason.TOO_FEW for row in rows):
+            return _too_few_reason(evaluation)
+        retrievers = join_names(list(evaluation.means))
+        if len(others) > 1:
+            retrievers = f"the {len(evaluation.means)} retrievers"
+        return f"No difference is shown between {retrievers}."
+    return _standings_reason(evaluation)
+
+
+def _standings_reason(evaluation: Evaluation) -> str:
+    """Return how many score lower, and which ones are undecided or as good."""
+    undecided = list(evaluation.queries_needed)
+    if len(undecided) == len(evaluation.others):
+        return "All others are undecided."
+    parts: list[str] = []
+    worse = len(evaluation.shown_worse)
+    if worse:
+        verb = "scores" if worse == 1 else "score"
+        parts.append(f"{capital_numeral(worse)} {verb} lower")
+    as_good = list(evaluation.as_good_as_leader[1:])
+    if as_good:
+        verb = "is" if len(as_good) == 1 else "are"
+        parts.append(f"{names_or_count(as_good, 3)} {verb} as good")
+    verb = "is" if len(undecided) == 1 else "are"
+    parts.append(f"{names_or_count(undecided, 4)} {verb} undecided")
+    return f"{'; '.join(parts)}."
+
+
+def _too_few_reason(evaluation: Evaluation) -> str:
+    """Return how many differing queries a small enough p takes."""
+    comparisons = evaluation.comparisons[evaluation.measure]
+    settings = evaluation.settings
+    pairs = 1 if settings.correction == "bh" else len(comparisons)
+    # Each of 2^n flips of the signs is equally likely; two are as extreme.
+    needed = math.ceil(1 + math.log2(pairs / settings.alpha))
+    rows = evaluation.leader_comparisons.values()
+    differing = max(row.wins + row.losses for row in rows)
     queries = count_units(evaluation.n, evaluation.clusters)
-    return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
+    if evaluation.clusters is not None or differing >= needed:
+        return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
+    verb = "differs" if differing == 1 else "differ"
+    level = short_p_text(settings.alpha).rstrip("0")
+    return (
+        f"With {count_of(differing, 'query')} that {verb} no p can reach {level}; "
+        f"{needed} are needed."
+    )
 
 
 def _choice_reason(evaluation: Evaluation) -> str:
-    """Return why the leader is chosen, with the largest p of its comparisons."""
+    """Return why the leader is chosen."""
     others = names_or_count(evaluation.others)
     relation = "scores higher than"
     if evaluation.measure in evaluation.low_is_good:
@@ -242,18 +285,19 @@ def _choice_reason(evaluation: Evaluation) -> str:
         significance = "the differences are significant"
     if any(row.p_single is not None for row in evaluation.board.rows):
         significance = "each difference is significant by itself"
+    return f"It {relation} {others}; {significance}."
+
+
+def _choice_detail(evaluation: Evaluation) -> str:
+    """Return the p of the choice, and why an interval reaches 0; "" for neither."""
     choice = evaluation.choice
-    if choice is None:
-        return f"It {relation} {others}; {significance}."
+    if choice is None or not evaluation.is_chosen:
+        return ""
     p = p_relation(p_text(choice.p_choice))
-    largest = "largest p" if len(evaluation.others) > 1 else "p"
-    sentence = f"It {relation} {others}; {significance} ({largest} {p})."
+    sentence = f"The choice compares {evaluation.leader} with its closest rival (p {p})"
     if not _has_interval_at_zero(evaluation):
-        return sentence
-    return (
-        f"{sentence} The choice compares {evaluation.leader} with its closest rival "
-        f"(p {p}); the intervals hold for all rows at once and are wider."
-    )
+        return f"{sentence}."
+    return f"{sentence}; the intervals hold for all rows at once and are wider."
 
 
 def _has_interval_at_zero(evaluation: Evaluation) -> bool:
@@ -268,7 +312,7 @@ def _has_interval_at_zero(evaluation: Evaluation) -> bool:
 
 def _details(evaluation: Evaluation) -> list[str]:
     leader = evaluation.leader
-    sentences = [lead_sentence(evaluation)]
+    sentences = [lead_sentence(evaluation), _choice_detail(evaluation)]
     if evaluation.sweep is not None:
         sentences = [_sweep_sentence(evaluation.sweep, evaluation.settings)]
     if evaluation.effective is not None:
@@ -365,15 +409,35 @@ def queries_needed_words(needed: int, *, clusters: bool = False) -> str:
 
 
 def _baseline_headline(evaluation: Evaluation) -> str:
-    better = [
-        row.a
-        for row in evaluation.baseline_comparisons
-        if row.verdict is Verdict.BETTER
-    ]
+    better = _better_than_baseline(evaluation)
     if not better:
-        return f"Keep {evaluation.baseline}: nothing is shown to beat it"
+        return f"Keep {evaluation.baseline}"
     verb = "beats" if len(better) == 1 else "beat"
     return f"{names_or_count(better)} {verb} the baseline {evaluation.baseline}"
+
+
+def _baseline_reason(evaluation: Evaluation) -> str:
+    """Return the result of those that the headline does not name."""
+    better = _better_than_baseline(evaluation)
+    if not better:
+        return "Nothing is shown to beat it."
+    undecided = [
+        row.a
+        for row in evaluation.baseline_comparisons
+        if row.verdict is Verdict.UNDECIDED
+    ]
+    sentences: list[str] = []
+    if len(better) > 1 or evaluation.leader not in better:
+        sentences.append(f"{evaluation.leader} has the highest mean.")
+    if undecided:
+        verb = "is" if len(undecided) == 1 else "are"
+        sentences.append(f"{names_or_count(undecided)} {verb} undecided.")
+    return " ".join(sentences)
+
+
+def _better_than_baseline(evaluation: Evaluation) -> list[str]:
+    rows = evaluation.baseline_comparisons
+    return [row.a for row in rows if row.verdict is Verdict.BETTER]
 
 
 def lead_sentence(evaluation: Evaluation) -> str:
@@ -415,20 +479,21 @@ def _leader_headline(evaluation: Evaluation) -> str:
     if identical and _are_all_identical(identical, evaluation):
         names = names_or_count([leader, *identical], 2)
         return f"{names} rank identically on these queries"
-    if undecided == list(others) and not _shows_any_difference(evaluation):
-        retrievers = join_names(list(evaluation.means))
-        if len(others) > 1:
-            retrievers = f"the {len(evaluation.means)} retrievers"
-        return f"Undecided: no difference is shown between {retrievers}"
+    if _is_all_undecided(evaluation):
+        return "Undecided"
     if undecided:
-        opponents = names_or_count(undecided, 2)
-        if undecided == list(others):
-            opponents = "all others"
-        return f"{leader} leads; undecided against {opponents}"
+        return f"{leader} leads"
     if len(close) > 1:
         margin = f"{evaluation.settings.margin:g}"
         return f"{names_or_count(close, 2)} are equally good within {margin}"
     return f"Use {leader}"
+
+
+def _is_all_undecided(evaluation: Evaluation) -> bool:
+    """Whether no difference is shown between any two retrievers."""
+    undecided = list(evaluation.queries_needed)
+    is_open = undecided == list(evaluation.others)
+    return is_open and not _shows_any_difference(evaluation)
 
 
 def _are_all_identical(identical: list[str], evaluation: Evaluation) -> bool:
@@ -466,8 +531,13 @@ def _signed(number: float) -> str:
     return with_minus_sign(f"{round(number, 4) + 0.0:+.4f}")
 
 
-def _alike_sentence(choice: SweepChoice) -> str:
+def alike_sentence(choice: SweepChoice) -> str:
+    """Return which configurations may be as good as the best, and the cheapest."""
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
-    return f"{count_of(len(others), 'other')} may be as good; cheapest: {others[0]}."
+    names = join_names(others)
+    if len(others) > MAX_ALIKE_NAMES:
+        names = f"{len(others)} other configurations"
+    cheapest = choice.alike[0]
+    return f"{names} may be as good as {choice.chosen}; {cheapest} is the cheapest."

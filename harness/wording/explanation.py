@@ -245,6 +245,9 @@ def property_text(row: QueryProperty) -> str:
     """
     if row.name == SHARED_WORDS:
         return f"{row.name}: {percent_text(float(row.value))} %"
+    if row.name == RAREST_WORD:
+        documents = count_of(round(float(row.value)), "document")
+        return f"{row.name}: in {documents}"
     if isinstance(row.value, float):
         return f"{row.name}: {row.value:,.0f}"
     return f"{row.name}: {value_text(row.value)}"

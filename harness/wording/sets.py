@@ -2,16 +2,115 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from harness.english import count_of, short_p_text, with_minus_sign
+from harness.english import (
+    count_of,
+    join_names,
+    names_or_count,
+    short_p_text,
+    with_minus_sign,
+)
+from harness.evaluation.verdict import Verdict
 from harness.stats.differences import SCORE_TOLERANCE
+from harness.wording.numerals import capital_numeral, numeral
 
 if TYPE_CHECKING:
     from harness.evaluation.sets import PairOnSets, SetsComparison
     from harness.stats.over_sets import NewSetsDifference
 
-FEW_SETS_NOTE = "Nothing follows for other data sets: that takes five sets or more."
+MIN_SETS = 5
+"""Data sets below which nothing follows for others."""
+
+
+class SetsVerdict(NamedTuple):
+    """The first lines above the leaderboard."""
+
+    headline: str
+    reason: str
+
+
+def few_sets_note(sets: int) -> str:
+    """Return what a few data sets do not show.
+
+    >>> few_sets_note(3)
+    'Three sets say nothing about other data; that needs five.'
+    """
+    sentence = f"{capital_numeral(sets)} {'set says' if sets == 1 else 'sets say'}"
+    return f"{sentence} nothing about other data; that needs {numeral(MIN_SETS)}."
+
+
+def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
+    """Return the leader on the average of the sets, and on which sets it leads."""
+    leader, *others = comparison.ranked_retrievers
+    if not others:
+        return SetsVerdict(f"{leader} ran alone", "Add a second retriever to compare.")
+    if comparison.undeclared:
+        return _exploratory_verdict(comparison)
+    worse = shown_worse(comparison, leader)
+    counts = leads_sentence(comparison)
+    sets = len(comparison.sets)
+    if len(worse) == len(others):
+        relation = "scores higher than"
+        reason = f"On the average of {numeral(sets)} sets it {relation} "
+        return SetsVerdict(
+            f"Use {leader}", f"{reason}{names_or_count(others)}. {counts}"
+        )
+    if not any(pair.verdict.shows_difference for pair in comparison.pairs):
+        reason = (
+            f"No difference is shown on the average of {numeral(sets)} sets. {counts}"
+        )
+        return SetsVerdict("Undecided", reason)
+    undecided = [name for name in others if name not in worse]
+    verb = "is" if len(undecided) == 1 else "are"
+    average = f"on the average of {numeral(sets)} sets"
+    reason = f"{names_or_count(undecided)} {verb} undecided"
+    if worse:
+        verb = "scores" if len(worse) == 1 else "score"
+        reason = f"{capital_numeral(len(worse))} {verb} lower {average}; {reason}"
+    return SetsVerdict(f"{leader} leads", f"{reason}. {counts}")
+
+
+def _exploratory_verdict(comparison: SetsComparison) -> SetsVerdict:
+    """Return the verdict by choices made after the runs, which recommends nothing."""
+    leader = comparison.ranked_retrievers[0]
+    choices = join_names(comparison.undeclared)
+    headline = f"Exploratory, by {choices}: {leader} has the best mean"
+    worse = shown_worse(comparison, leader)
+    reason = "No difference from it is shown."
+    if worse:
+        reason = f"It differs from {names_or_count(worse)}."
+    return SetsVerdict(headline, f"{reason} {leads_sentence(comparison)}")
+
+
+def shown_worse(comparison: SetsComparison, leader: str) -> list[str]:
+    """Return the retrievers that are shown to be worse than a leader."""
+    worse: list[str] = []
+    for pair in comparison.pairs:
+        if leader not in (pair.a, pair.b):
+            continue
+        leader_pair = pair if pair.a == leader else pair.swapped
+        if leader_pair.verdict is Verdict.BETTER:
+            worse.append(leader_pair.b)
+    return worse
+
+
+def leads_sentence(comparison: SetsComparison) -> str:
+    """Return on how many data sets each retriever has the highest mean."""
+    counts: dict[str, int] = {}
+    for retriever in comparison.ranked_retrievers:
+        leads = sum(_leads_on(retriever, name, comparison) for name in comparison.sets)
+        if leads:
+            counts[retriever] = leads
+    sets = len(comparison.sets)
+    by_count = sorted(counts, key=lambda name: -counts[name])
+    first, *others = by_count
+    sentence = f"{first} leads on {counts[first]} of {count_of(sets, 'data set')}"
+    if counts[first] == sets:
+        sentence = f"{first} leads on all {count_of(sets, 'data set')}"
+    return (
+        f"{', '.join([sentence, *(f'{name} on {counts[name]}' for name in others)])}."
+    )
 
 
 def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
@@ -23,14 +122,12 @@ def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
         comparison: over the data sets.
         limit: how many pairs have a sentence.
     """
-    first = comparison.ranked_retrievers[0]
-    leads = sum(_leads_on(first, name, comparison) for name in comparison.sets)
-    sets = count_of(len(comparison.sets), "data set")
+    verdict = sets_verdict(comparison)
     pairs = sorted(comparison.pairs, key=_clearest_first)
-    sentences = [f"{first} has the highest mean on {leads} of {sets}."]
+    sentences = [f"{verdict.headline}. {verdict.reason}"]
     sentences += map(sets_sentence, pairs[:limit])
-    if pairs and pairs[0].new_sets is None:
-        sentences.append(FEW_SETS_NOTE)
+    if len(comparison.sets) < MIN_SETS:
+        sentences.append(few_sets_note(len(comparison.sets)))
     return sentences
 
 

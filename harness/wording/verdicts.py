@@ -44,12 +44,12 @@ VERDICT_SIGNS = {
     Verdict.UNDECIDED: "?",
 }
 STANDING_WORDS = {
-    "leader": ("●", "highest mean"),
+    "leader": ("●", "leader"),
     "good": ("●", "as good"),
     "open": ("?", "undecided"),
     "same": ("?", "undecided"),
     "worse": ("▼", "worse"),
-    "baseline": ("", "the baseline"),
+    "baseline": ("", "baseline"),
     "better": ("▲", "better"),
     "failed": ("×", "failed"),
 }
@@ -104,6 +104,26 @@ def settings_sentence(settings: Settings) -> str:
         f"Decided by {TEST_NAMES[settings.test]}{dropped}; p adjusted within each "
         f"measure by {correction}; level {settings.alpha:.3g}."
     )
+
+
+def short_settings_sentence(settings: Settings, comparisons: int) -> str:
+    """Return the test that decides, its level, and the correction of p."""
+    sentence = f"{capitalized(TEST_NAMES[settings.test])} decides at level "
+    sentence += f"{settings.alpha:.3g}"
+    if comparisons < 2:
+        return f"{sentence}."
+    correction = CORRECTION_NAMES[settings.correction]
+    adjusted = f"p is adjusted for {comparisons} comparisons ({correction})"
+    return f"{sentence}; {adjusted}."
+
+
+def capitalized(sentence: str) -> str:
+    """Return a sentence with a capital letter.
+
+    >>> capitalized("the exact Wilcoxon test")
+    'The exact Wilcoxon test'
+    """
+    return sentence[:1].upper() + sentence[1:]
 
 
 def p_phrase(p: float) -> str:
@@ -328,9 +348,11 @@ def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str
         measure: the primary one.
         mean: the best mean of a single retriever.
     """
-    router = f"{measure} {ceilings.best_per_query:.4f} with the best retriever"
-    union = f"R@{ceilings.cutoff} {ceilings.union_recall:.4f} of all hits together"
+    best = f"{measure} {ceilings.best_per_query:.3f}, chance included"
+    union = percent_text(ceilings.union_recall, digits=2)
+    alone = percent_text(ceilings.best_recall, digits=2)
     return [
-        f"Ceiling, chance included: {router} of each query (one for all: {mean:.4f}).",
-        f"Ceiling: {union} (best alone: {ceilings.best_recall:.4f}).",
+        f"With the best retriever for each query: {best} (one for all: {mean:.3f}).",
+        f"All first {ceilings.cutoff} hits together have {union} % of the labelled "
+        f"documents, the best alone {alone} %.",
     ]

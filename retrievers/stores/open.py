@@ -25,7 +25,7 @@ class StoreOpening(NamedTuple):
     collection: str
     """The name of the collection, which follows from its content."""
     documents: int
-    """The number of documents, about."""
+    """About how many documents there are: an iterator of them is not counted."""
     folder: Path
     """Where this machine keeps collections between runs."""
     meter: Meter
@@ -36,19 +36,19 @@ class StoreOpening(NamedTuple):
 
 def open_store(
     options: StoreOptions,
-    content: str,
+    content_key: str,
     *,
     documents: int,
     folder: Path,
     meter: Meter,
     form: VectorForm = "dense",
 ) -> Store:
-    """Return the store that the options name, which opens at its first use.
+    """Return the store that the options name; it is opened at its first use.
 
     Args:
         options: the experiment's, with `${NAME}` expanded.
-        content: the content of the collection, `<encoder fingerprint>-<corpus digest>`,
-            from which its name follows.
+        content_key: what the collection holds, `<encoder fingerprint>-<corpus digest>`;
+            its name follows from that.
         documents: the number of documents, about; it decides the location if the
             options have none.
         folder: where this machine keeps collections of Qdrant Edge between runs.
@@ -63,7 +63,7 @@ def open_store(
     located_options.check(form)
     opening = StoreOpening(
         options=located_options,
-        collection=collection_name(content + options.suffix),
+        collection=collection_name(content_key + options.suffix),
         documents=documents,
         folder=folder,
         meter=meter,
@@ -73,13 +73,13 @@ def open_store(
     return store
 
 
-def collection_name(content: str) -> str:
-    """Return the readable name of the collection with a content, short for any engine.
+def collection_name(content_key: str) -> str:
+    """Return the readable name of a collection, at most 80 characters.
 
     >>> collection_name("hashing-3-4-grams-0a81ff12fb0165f4-" + "9" * 64)
     'harness-hashing-3-4-grams-0a81ff12fb0165f4-99999999999999999999-a93a8c0056fa9055'
     """
-    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(content_key.encode()).hexdigest()[:16]
     max_readable = MAX_COLLECTION_NAME - len(COLLECTION_PREFIX) - len(digest) - 1
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[:max_readable]
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content_key)[:max_readable]
     return f"{COLLECTION_PREFIX}{readable.strip('-')}-{digest}"

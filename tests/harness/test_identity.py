@@ -38,7 +38,6 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
     [
         ({}, True, True),
         ({"report": True}, True, True),
-        ({"retrievers": WORDS + 'color = "#0b6e4f"\n' + OTHER}, True, True),
         ({"retrievers": WORDS.replace("words", "lexical") + OTHER}, False, True),
         ({"retrievers": OTHER + WORDS}, False, True),
         ({"retrievers": WORDS + "k1 = 1.2\n" + OTHER}, False, False),

@@ -13,7 +13,7 @@ from harness.console.plan_text import plan_notes
 from harness.pipeline import run
 from harness.records import Results
 from harness.records.results import read_results
-from harness.report.sections.page_budget import unpack_json
+from harness.report.query_evidence import unpack_json
 from harness.report.write import write_report
 from harness.running.options import RunOptions
 from retrievers.agents.grep import grep
@@ -300,10 +300,12 @@ def test_the_page_shows_what_an_agent_did_for_a_query(tmp_path: Path) -> None:
     page = (found.folder / "report.html").read_text(encoding="utf-8")
     packed = re.search(r'id="evidence">([^<]*)<', page)
     assert packed is not None
-    for query in unpack_json(packed[1])["queries"]:
-        [[_, sentence]] = query["did"]
-        assert sentence.startswith('search_bm25 {"query": ')
-        assert "); answered: 2 calls, " in sentence
+    evidence = unpack_json(packed[1])
+    agent = evidence["retrievers"].index("agent")
+    for *_, agents in evidence["queries"]:
+        assert agents[agent].startswith('search_bm25 {"query": ')
+        assert "); answered: 2 calls, " in agents[agent]
+    assert re.search(r'id="agents"><bdi>agent: search_bm25 ', page)
 
 
 def test_a_damaged_trace_is_one_sentence(

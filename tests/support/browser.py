@@ -121,17 +121,11 @@ def requests(driver: Any) -> list[str]:
 
 
 def settled(driver: Any) -> None:
-    """Wait until the filter has read the scores and the browser of queries is open."""
+    """Wait until the page has unpacked its evidence and drawn the first query."""
     driver.execute_async_script("""
         const done = arguments[0];
-        const ready = () => document.documentElement.classList.contains("filter-ready");
-        const opened = () => document.querySelector("#look-detail h3") !== null;
-        const wait = () => {
-          if (!ready()) return setTimeout(wait, 20);
-          if (opened()) return setTimeout(done, 50);
-          document.querySelector("#queries").scrollIntoView();
-          setTimeout(wait, 50);
-        };
+        const ready = () => document.documentElement.classList.contains("ready");
+        const wait = () => (ready() ? setTimeout(done, 50) : setTimeout(wait, 20));
         wait();
     """)
 

@@ -17,6 +17,7 @@ import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -50,11 +51,11 @@ Table = dict[tuple[str, str], dict[str, float]]
 def trec(path: Path) -> list[list[str]]:
     """The columns of a TREC file. Lines end at \\n alone; ids are percent-encoded."""
     lines = path.read_text(encoding="utf-8").split("\n")
-    return [
-        [unquote(column) for column in re.split(r"[ \t]+", line.strip(" \t\r"))]
-        for line in lines
-        if line.strip()
-    ]
+    return [trec_columns(line) for line in lines if line.strip()]
+
+
+def trec_columns(line: str) -> list[str]:
+    return list(map(unquote, re.split(r"[ \t]+", line.strip(" \t\r"))))
 
 
 def qrels(path: Path) -> dict[str, Grades]:
@@ -82,10 +83,8 @@ def run(path: Path) -> dict[str, list[str]]:
         assert [rank for _, _, rank in hits] == sorted(rank for _, _, rank in hits), (
             f"{path.name}: ranks and scores"
         )
-    return {
-        query: [document for _, document, _ in hits]
-        for query, hits in hits_by_query.items()
-    }
+    second = itemgetter(1)
+    return {query: list(map(second, hits)) for query, hits in hits_by_query.items()}
 
 
 def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
@@ -208,13 +207,13 @@ def rows(path: Path) -> list[dict[str, str]]:
     cell is not a part of the text.
     """
     with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {
-                key: cell[1:] if cell.startswith("'=") else cell
-                for key, cell in row.items()
-            }
-            for row in csv.DictReader(file)
-        ]
+        return list(map(plain_cells, csv.DictReader(file)))
+
+
+def plain_cells(row: dict[str, str]) -> dict[str, str]:
+    return {
+        key: cell[1:] if cell.startswith("'=") else cell for key, cell in row.items()
+    }
 
 
 def differing(where: str, row: dict[str, str], expected: dict[str, float]) -> list[str]:
@@ -230,9 +229,10 @@ def score_faults(folder: Path, scores: Table) -> list[str]:
     """What of scores.csv does not follow from the rankings and the grades."""
     judged = qrels(folder / "qrels.trec")
     runs = {path.stem: run(path) for path in folder.glob("runs/*.trec")}
+    scored = {name for name, _ in scores}
     faults = [
         f"scores.csv: {name}: a run or its scores are missing"
-        for name in {name for name, _ in scores} ^ set(runs)
+        for name in scored ^ set(runs)
     ]
     for (name, measure), values in scores.items():
         if set(values) != set(judged):
@@ -328,7 +328,8 @@ def comparison_faults(
                 for query in pair[0]
                 if not math.isnan(pair[0][query] + pair[1][query])
             )
-            a, b = ([side[query] for query in queries] for side in pair)
+            a = [pair[0][query] for query in queries]
+            b = [pair[1][query] for query in queries]
             expected = expected_comparison(a, b, statistics["test"])
             if statistics["correction"] in CORRECTIONS:
                 expected["p_adjusted"] = p_adjusted

@@ -97,7 +97,6 @@ def draw_interval_point(
     facts: Mapping[str, object],
     *,
     side_text: str | Markup = "",
-    slice_label: str = "",
 ) -> Markup:
     """A point on its interval.
 
@@ -107,7 +106,6 @@ def draw_interval_point(
         color: of point and interval.
         facts: of the tooltip.
         side_text: the text beside the point.
-        slice_label: its slice, which a click selects.
     """
     body = Markup(
         '<line class="span" x1="{}" x2="{}" y1="{}" y2="{}" '
@@ -121,8 +119,7 @@ def draw_interval_point(
         side_text,
         _tooltip(facts),
     )
-    data_slice = visible_text(slice_label) if slice_label else None
-    return svg_element("g", body, class_="dot", data_slice=data_slice)
+    return svg_element("g", body, class_="dot")
 
 
 def _tooltip(facts: Mapping[str, object]) -> Markup:

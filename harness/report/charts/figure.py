@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from harness.report.palette import MUTED_SHADE, PAGE_FONT, PAPER_SHADE
+from harness.report.palette import BACKGROUND_SHADE, MUTED_SHADE, PAGE_FONT
 
 WIDE_WIDTH = 700.0
 """Width of charts in pixels, on a screen."""
@@ -73,7 +73,7 @@ def svg_file(figure: Figure) -> str:
     """
     title = f"<title>{escape(figure.title)}</title>"
     description = f"<desc>{escape(figure.description)}</desc>"
-    paper = f'<rect width="100%" height="100%" fill="{PAPER_SHADE.light}"/>'
+    paper = f'<rect width="100%" height="100%" fill="{BACKGROUND_SHADE.light}"/>'
     attributes = (
         f'xmlns="http://www.w3.org/2000/svg" role="img" font-family="{PAGE_FONT}"'
     )
@@ -82,7 +82,7 @@ def svg_file(figure: Figure) -> str:
 
 def inline_svg(figure: Figure) -> str:
     """Return it for the page, without background; the surrounding figure names it."""
-    hidden = 'aria-hidden="true" focusable="false"'
+    hidden = 'aria-hidden="true"'
     if figure.narrow is figure.wide:
         return _svg_text(figure.wide, hidden)
     wide = _svg_text(figure.wide, f'{hidden} class="broad"')

@@ -35,8 +35,6 @@ class ForestRow(NamedTuple):
     """One difference of a forest plot."""
 
     label: str
-    """The text beside it."""
-    slice: str
     """The slice, or the other retriever."""
     difference: float
     low: float | None
@@ -47,7 +45,7 @@ class ForestRow(NamedTuple):
     """Wins, ties and losses."""
     side_text: str = ""
     color: str = ""
-    """Of the point; the colour of text if it belongs to no retriever."""
+    """Of the point; the colour of text if it is left out."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -119,8 +117,8 @@ def draw_forest(
         line, column = divmod(index, columns)
         start = layout.left + panel_width * column
         axis = Axis(*axis_range, start + PANEL_PADDING, start + axis_length)
-        panel_title = "" if column else axis_title
-        parts = _draw_panel(rows, axis, layout, margin, axis_title=panel_title)
+        first_title = "" if column else axis_title
+        parts = _draw_panel(rows, axis, layout, margin, axis_title=first_title)
         if len(panels) > 1:
             parts.append(draw_side_text(panel_title, start + 16, 16))
         parts += _draw_side_texts(rows, layout, width)
@@ -202,7 +200,7 @@ def _draw_panel(
 def _draw_row(row: ForestRow, axis: Axis, y: float) -> Markup:
     low, high = row.interval
     facts = {
-        "slice": row.slice,
+        "row": row.label,
         "difference": row.difference,
         "low": low,
         "high": high,
@@ -214,5 +212,4 @@ def _draw_row(row: ForestRow, axis: Axis, y: float) -> Markup:
         Point(axis.position(row.difference), y),
         row.color or INK_SHADE.light,
         facts,
-        slice_label=row.slice,
     )

@@ -15,7 +15,7 @@ from harness.report.charts.elements import (
     svg_element,
     text_width,
 )
-from harness.report.palette import INK_SHADE, PAPER_SHADE
+from harness.report.palette import BACKGROUND_SHADE, INK_SHADE
 
 ROW_HEIGHT = 24.0
 """Height of a row in pixels."""
@@ -74,7 +74,7 @@ class RowLayout(NamedTuple):
                 texts,
                 fill=INK_SHADE.light,
                 font_size=13,
-                stroke=PAPER_SHADE.light,
+                stroke=BACKGROUND_SHADE.light,
                 stroke_width=4,
                 paint_order="stroke",
             )

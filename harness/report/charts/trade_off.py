@@ -1,18 +1,17 @@
 """Quality against price, drawn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from harness.evaluation.costs import RetrieverCost
+from harness.pages import visible_text
 from harness.report.charts import axes
 from harness.report.charts.axes import Axis
 from harness.report.charts.elements import (
     LINE_HEIGHT,
-    Line,
     Point,
-    draw_interval_point,
     draw_side_text,
     join_elements,
     pixel_text,
@@ -21,13 +20,13 @@ from harness.report.charts.elements import (
 )
 from harness.report.charts.figure import Plot
 from harness.report.charts.names import place_names
-from harness.report.palette import MUTED_SHADE
+from harness.report.palette import BACKGROUND_SHADE, MUTED_SHADE
 
 TRADE_OFF_PADDING = 24.0
 """Room beside the outermost points of a trade-off, in pixels."""
 PLOT_LEFT = 44.0
 PLOT_TOP = 22.0
-PLOT_HEIGHT = 260.0
+PLOT_HEIGHT = 200.0
 PLOT_MARGIN = 8.0
 """Room at the right of a trade-off, in pixels."""
 MAX_LINEAR_RATIO = 20
@@ -35,14 +34,15 @@ MAX_LINEAR_RATIO = 20
 
 
 class PricedMean(NamedTuple):
-    """A mean with its interval."""
+    """The mean of a retriever with its price."""
 
     retriever: str
     mean: float
-    low: float
-    """The mean itself if there is no interval."""
-    high: float
-    price: float = 0.0
+    price: float
+    color: str
+    is_open: bool
+    """Whether it is drawn as a ring."""
+    is_named: bool
 
 
 class CostKind(NamedTuple):
@@ -54,8 +54,6 @@ class CostKind(NamedTuple):
     unit: str
     """A key of `axes.PRICE_TICK_LABELS`."""
     read_cost: Callable[[RetrieverCost], float | None]
-    superlative: str
-    """The word for the lowest."""
 
 
 class TradeOffAxes(NamedTuple):
@@ -70,70 +68,66 @@ class TradeOffAxes(NamedTuple):
 
 
 def draw_trade_off(
-    dots: Sequence[PricedMean],
-    frontier: Sequence[tuple[float, float]],
-    colors: Mapping[str, str],
-    price: CostKind,
-    *,
-    width: float,
+    dots: Sequence[PricedMean], price: CostKind, measure: str, width: float
 ) -> Plot:
-    """Quality against a price, with the frontier.
-
-    The frontier are the retrievers that no other beats on both.
+    """Quality against a price.
 
     Args:
         dots: the retrievers with their prices.
-        frontier: price and mean of its corners, cheapest first.
-        colors: of the retrievers.
         price: the axis.
+        measure: the name of the other axis.
         width: of the chart.
     """
     bottom = PLOT_TOP + PLOT_HEIGHT
     right = width - PLOT_MARGIN
     trade_off_axes = _trade_off_axes(dots, right)
     centres = {
-        dot.retriever: trade_off_axes.centre(dot.price, dot.mean) for dot in dots
+        dot.retriever: trade_off_axes.centre(dot.price, dot.mean)
+        for dot in dots
+        if dot.is_named
     }
     sides = place_names(centres, PLOT_LEFT, right)
+    axis_title = price.title
+    if trade_off_axes.price.logarithmic:
+        axis_title += ", log scale"
     body = [
+        draw_side_text(f"mean {measure}", 4, 12, color=MUTED_SHADE.light),
         axes.draw_vertical_axis(trade_off_axes.quality, (PLOT_LEFT, right)),
         axes.draw_horizontal_axis(
             trade_off_axes.price,
             (PLOT_TOP, bottom),
-            price.title,
+            axis_title,
             axes.PRICE_TICK_LABELS[price.unit],
         ),
-        _draw_frontier(trade_off_axes, frontier),
     ]
     for dot in dots:
-        x, y = centres[dot.retriever]
-        quality = trade_off_axes.quality
-        span = Line(x, x, quality.position(dot.low), quality.position(dot.high))
-        facts = {
-            "retriever": dot.retriever,
-            price.title: f"{dot.price:,.6g}",
-            "mean": dot.mean,
-            "low": dot.low,
-            "high": dot.high,
-        }
-        body.append(
-            draw_interval_point(
-                span,
-                Point(x, y),
-                colors[dot.retriever],
-                facts,
-                side_text=_draw_name(dot.retriever, sides.get(dot.retriever)),
-            )
-        )
-    title_lines = wrap_title(price.title, width)
+        centre = trade_off_axes.centre(dot.price, dot.mean)
+        body.append(_draw_dot(dot, centre, price, sides.get(dot.retriever)))
+    title_lines = wrap_title(axis_title, width)
     height = bottom + LINE_HEIGHT * (2 + len(title_lines))
     return Plot(width, height, join_elements(body))
 
 
+def _draw_dot(
+    dot: PricedMean, centre: Point, price: CostKind, side: str | None
+) -> Markup:
+    """Draw a dot with its name and its numbers."""
+    numbers = f"{dot.retriever}: {dot.mean:.3f}, {price.title} {dot.price:,.6g}"
+    circle = svg_element(
+        "circle",
+        r=4.5,
+        fill=BACKGROUND_SHADE.light if dot.is_open else dot.color,
+        stroke=dot.color,
+        stroke_width=2,
+    )
+    tooltip = svg_element("title", visible_text(numbers))
+    name = _draw_name(dot.retriever, side)
+    position = f"translate({pixel_text(centre.x)} {pixel_text(centre.y)})"
+    return svg_element("g", join_elements([tooltip, circle, name]), transform=position)
+
+
 def _trade_off_axes(dots: Sequence[PricedMean], right: float) -> TradeOffAxes:
-    ends: list[float] = []
-    for dot in dots:
-        ends.extend((dot.low, dot.mean, dot.high))
+    ends = [dot.mean for dot in dots]
     bottom = PLOT_TOP + PLOT_HEIGHT
     prices = [dot.price for dot in dots]
     lowest = min(prices)
@@ -150,30 +144,10 @@ def _trade_off_axes(dots: Sequence[PricedMean], right: float) -> TradeOffAxes:
     )
 
 
-def _draw_frontier(
-    trade_off_axes: TradeOffAxes, frontier: Sequence[tuple[float, float]]
-) -> Markup:
-    """Draw the frontier as steps from corner to corner."""
-    path = ""
-    for price, mean in frontier:
-        corner = trade_off_axes.centre(price, mean)
-        x = pixel_text(corner.x)
-        y = pixel_text(corner.y)
-        path += f"H{x}V{y}" if path else f"M{x},{y}"
-    return svg_element(
-        "path",
-        class_="edge",
-        d=path,
-        fill="none",
-        stroke=MUTED_SHADE.light,
-        stroke_dasharray="4 3",
-    )
-
-
-def _draw_name(name: str, side: str | None) -> Markup | str:
+def _draw_name(name: str, side: str | None) -> Markup:
     """Return the name beside its point; nothing without room."""
     if side is None:
-        return ""
+        return Markup("")
     if side == "left":
         return draw_side_text(name, 7, -9)
     return draw_side_text(name, -7, -9, anchor="end")

@@ -2,31 +2,33 @@
 
 from collections.abc import Callable
 
+from harness.report.sections.about_data import data_section
 from harness.report.sections.abstention import abstention_section
+from harness.report.sections.all_measures import measures_section
 from harness.report.sections.contexts import contexts_section
 from harness.report.sections.costs import costs_section
 from harness.report.sections.decision import decision_section
+from harness.report.sections.fails import fails_section
+from harness.report.sections.pairs import pairs_section
 from harness.report.sections.provenance import provenance_section
-from harness.report.sections.queries import queries_section
 from harness.report.sections.rerankers import rerankers_section
 from harness.report.sections.slices import slices_section
 from harness.report.sections.sweep import sweep_section
-from harness.report.sections.tests import statistics_section
-from harness.report.sections.trust import trust_section
 from harness.report.templates import Section
 from harness.report.view import View
 
 SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     decision_section,
-    sweep_section,
+    fails_section,
+    slices_section,
     costs_section,
     contexts_section,
-    slices_section,
-    queries_section,
+    measures_section,
+    pairs_section,
+    sweep_section,
     rerankers_section,
     abstention_section,
-    trust_section,
-    statistics_section,
+    data_section,
     provenance_section,
 )
 """In the order of the page; a section that has nothing to show returns None."""

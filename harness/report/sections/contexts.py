@@ -9,6 +9,7 @@ from harness.measures.score import RankedPassages
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.recall_curve import RecallPoint, draw_recall_curves
 from harness.report.numbers import score_text
+from harness.report.palette import standing_shade
 from harness.report.templates import Section
 from harness.report.view import View
 from retrievers.types import Passage, Span
@@ -56,6 +57,10 @@ def contexts_section(view: View) -> Section | None:
 def _draw_curves(
     view: View, curves: Mapping[str, Sequence[RecallPoint]], *, has_spans: bool
 ) -> Figure:
+    colors = {
+        row.retriever: standing_shade(row.standing).light
+        for row in view.evaluation.board.rows
+    }
     counted = "labelled characters" if has_spans else "relevant documents"
     last_points = "; ".join(
         f"{name}: {score_text(points[-1].recall)} at {points[-1].tokens:,}"
@@ -65,7 +70,7 @@ def _draw_curves(
         "recall-tokens",
         f"Recall of {counted} against tokens",
         f"Mean recall of {counted} within a context; {last_points}.",
-        lambda width: draw_recall_curves(curves, view.colors, width),
+        lambda width: draw_recall_curves(curves, colors, width),
     )
 
 

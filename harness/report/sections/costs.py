@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from harness.evaluation.costs import RetrieverCost, pareto_frontier, retriever_costs
+from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.records import Results
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
 from harness.report.numbers import number_text, score_text
+from harness.report.palette import UNDECIDED_SHADE, standing_shade
 from harness.report.sections.approximate_search import compare_with_exact
+from harness.report.sections.cost_sentences import cost_sentences
 from harness.report.templates import Section, TemplateRow
 from harness.report.view import View
 
@@ -22,28 +24,25 @@ class VectorUnit(NamedTuple):
 
 
 COST_KINDS = {
-    "latency": CostKind(
-        "latency",
-        "p95 of a query's latency (ms)",
-        "ms",
-        lambda cost: cost.p95,
-        "Fastest",
-    ),
+    "latency": CostKind("latency", "p95 ms", "ms", lambda cost: cost.p95),
     "dollars": CostKind(
         "dollars",
-        "dollars per million queries",
+        "$ per million queries",
         "dollars",
         lambda cost: cost.usd_per_million,
-        "Cheapest",
     ),
     "bytes": CostKind(
-        "bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes, "Smallest"
+        "bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes
     ),
 }
 """In the order of the page.
 
 The first kind that was measured for all retrievers is drawn first.
 """
+MAX_NAMED_DOTS = 16
+"""Dots up to which all have a name; of more, those that are not worse."""
+CHART_WIDTH = 568.0
+"""Of a column of the page, in pixels."""
 
 
 VECTOR_UNITS = {
@@ -63,6 +62,7 @@ def costs_section(view: View) -> Section:
             plots.append(plot)
     context = {
         "costs": costs,
+        "sentences": cost_sentences(view),
         "timed": any(cost.stages for cost in costs.values()),
         "plots": plots,
         "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
@@ -70,7 +70,7 @@ def costs_section(view: View) -> Section:
         "sizes": vector_sizes(view.results),
         "rows": view.results.cost_rows,
     }
-    return Section("tradeoffs", "Cost and speed", context, tuple(plots))
+    return Section("cost", "Cost", context, tuple(plots))
 
 
 def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure | None:
@@ -80,13 +80,7 @@ def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure |
     if len(set(prices.values())) < 2:
         return None
     means = view.evaluation.means
-    frontier = pareto_frontier((price, means[name]) for name, price in prices.items())
-    dots: list[PricedMean] = []
-    for retriever, row in view.evaluation.summary[view.primary].items():
-        mean = means[retriever]
-        low = mean if row.ci_low is None else row.ci_low
-        high = mean if row.ci_high is None else row.ci_high
-        dots.append(PricedMean(retriever, mean, low, high, prices[retriever]))
+    dots = _priced_means(view, prices)
     points = "; ".join(
         f"{retriever}: {number_text(price)}, {score_text(means[retriever])}"
         for retriever, price in prices.items()
@@ -96,10 +90,29 @@ def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure |
         f"tradeoff-{kind}",
         f"{measure} against {cost_kind.short_title}",
         f"{cost_kind.title} and mean {measure}: {points}.",
-        lambda width: draw_trade_off(
-            dots, frontier, view.colors, cost_kind, width=width
-        ),
+        lambda width: draw_trade_off(dots, cost_kind, measure, width),
+        wide=CHART_WIDTH,
     )
+
+
+def _priced_means(view: View, prices: Mapping[str, float]) -> list[PricedMean]:
+    dots: list[PricedMean] = []
+    are_all_named = len(prices) <= MAX_NAMED_DOTS
+    for row in view.evaluation.board.rows:
+        if row.mean is None:
+            continue
+        shade = standing_shade(row.standing)
+        dots.append(
+            PricedMean(
+                row.retriever,
+                row.mean,
+                prices[row.retriever],
+                shade.light,
+                is_open=shade is UNDECIDED_SHADE,
+                is_named=are_all_named or row.standing != "worse",
+            )
+        )
+    return dots
 
 
 def _prices(

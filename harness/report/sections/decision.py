@@ -1,18 +1,23 @@
 """The first screen of a report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.english import common_prefix, percent_text
-from harness.evaluation.board import Board
+from harness.english import (
+    common_prefix,
+    count_of,
+    count_queries,
+    percent_text,
+)
+from harness.evaluation.board import Board, BoardRow
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.warnings import WarningKind, warning_sentence
-from harness.report.charts.axes import round_steps, tick_labels
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
+from harness.report.charts.strip import StripAxis, fit_strip_axis
 from harness.report.numbers import difference_text
-from harness.report.sections.costs import COST_KINDS
+from harness.report.palette import standing_shade
 from harness.report.sections.slices import (
     compare_slices,
     compared_retrievers,
@@ -23,6 +28,7 @@ from harness.report.sections.slices import (
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.conclusion import verdict_lines
+from harness.wording.dates import date_text
 from harness.wording.looks import look_sentences
 from harness.wording.verdicts import STANDING_WORDS, single_p_note, trials_sentence
 
@@ -30,70 +36,84 @@ MAX_LATENCY_RATIO = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
 MAX_LOAD_PER_CORE = 1.0
 """Waiting processes per core of a busy machine."""
+MAX_WARNINGS = 2
+"""Warnings of the first screen; the others are under Data."""
+MAX_SETTING_COLUMNS = 3
+"""Axes of a sweep up to which each has a column."""
+MAX_HIGH_ROWS = 5
+"""Rows up to which each row is high."""
+BUSY_SENTENCE = "Other programs were running: do not compare latencies."
+
+
+class BoardLine(NamedTuple):
+    """One row of the leaderboard with its cost."""
+
+    row: BoardRow
+    state: str
+    """The name of its colour in the style sheet."""
+    sign: str
+    word: str
+    cost: RetrieverCost | None
+    """None if it failed."""
+    failure: str
+    """Why it failed; "" if it did not."""
+    is_folded: bool
+    name: str
+    """Without the settings that have columns."""
+    settings: tuple[str, ...]
+    """Its value of each axis of a sweep; empty without columns of them."""
 
 
 class FirstScreen(NamedTuple):
     """The content of the first screen, in its order."""
 
+    facts: tuple[str, ...]
+    """The number of queries, documents, the measure, the date."""
     headline: str
     reason: str
-    """Why, in one sentence; may be empty."""
-    step: str
-    """What to do next; may be empty."""
+    """Why, and what to do next; may be empty."""
+    command: str
+    """Of the next step; "" without one."""
     warnings: tuple[str, ...]
     """Sentences that may change the decision, most important first."""
     board: Board
+    lines: tuple[BoardLine, ...]
+    axis: StripAxis
     common_prefix: str
     """The shared start of all names, which the head shows once; "" for none."""
-    failed: Mapping[str, str]
-    initial_rows: int = 6
-    """Rows of the leaderboard that are shown at first."""
-    standings: Mapping[str, tuple[str, str]] = STANDING_WORDS
+    note: str
+    """What the intervals and the p of the board hold for."""
+    setting_names: tuple[str, ...]
+    """The axes of a sweep that have a column."""
 
     def without_prefix(self, name: str) -> str:
         """A name without the shared start."""
         return name.removeprefix(self.common_prefix)
 
     @property
-    def signs(self) -> list[tuple[str, str]]:
-        """The signs of the leaderboard with their words.
-
-        Those of the leader and of failed retrievers are left out.
-        """
-        standings = [
-            self.standings[row.standing]
-            for row in self.board.rows
-            if row.mean is not None and row.standing != "leader"
-        ]
-        return [(sign, word) for sign, word in dict.fromkeys(standings) if sign]
+    def is_timed(self) -> bool:
+        """Whether the latency of a retriever is known."""
+        return any(line.cost and line.cost.p95 is not None for line in self.lines)
 
     @property
-    def star_note(self) -> str:
-        """What the star at a p means; "" without one."""
-        return single_p_note(self.board)
+    def shown_warnings(self) -> tuple[str, ...]:
+        """The warnings of the first screen."""
+        return self.warnings[:MAX_WARNINGS]
 
     @property
-    def axis(self) -> tuple[float, float]:
-        """The ends of the forest's axis, with some room."""
-        low, high = self.board.axis_range
-        room = (high - low) * 0.04 or 0.05
-        return low - room, high + room
+    def hidden_warnings(self) -> int:
+        """The number of warnings that are under Data alone."""
+        return len(self.warnings) - len(self.shown_warnings)
 
     @property
-    def folded(self) -> frozenset[str]:
-        """The retrievers that the leaderboard shows on demand."""
-        later_retrievers = [
-            row.retriever
-            for row in self.board.rows[self.initial_rows :]
-            if row.standing not in ("baseline", "failed")
-        ]
-        return frozenset(later_retrievers if len(later_retrievers) > 2 else ())
+    def folded(self) -> int:
+        """The number of rows that are opened on demand."""
+        return sum(line.is_folded for line in self.lines)
 
     @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """The round values of the axis, with labels."""
-        ticks = round_steps(*self.axis, 5)
-        return list(zip(ticks, tick_labels(ticks, "-"), strict=True))
+    def has_few_rows(self) -> bool:
+        """Whether each row may be high."""
+        return len(self.lines) <= MAX_HIGH_ROWS
 
 
 def decision_section(view: View) -> Section:
@@ -114,14 +134,13 @@ def _forest_figure(view: View, board: Board) -> Figure:
         rows.append(
             ForestRow(
                 label=row.retriever,
-                slice=row.retriever,
                 difference=row.difference,
                 low=row.low,
                 high=row.high,
                 queries=board.n,
                 record=record,
                 side_text=record,
-                color=view.colors[row.retriever],
+                color=standing_shade(row.standing).light,
             )
         )
     direction = "ahead of" if board.against_baseline else "behind"
@@ -146,8 +165,10 @@ def _forest_figure(view: View, board: Board) -> Figure:
 
 def first_screen(view: View) -> FirstScreen:
     """Put the first screen together."""
-    lines = verdict_lines(view.evaluation, folder=quoted_folder(view.results))
-    prefix = common_prefix(list(view.evaluation.means))
+    evaluation = view.evaluation
+    verdict = verdict_lines(evaluation, folder=quoted_folder(view.results))
+    board = evaluation.board
+    prefix = common_prefix([row.retriever for row in board.rows])
 
     def shorten(sentence: str) -> str:
         # The head of the leaderboard shows the shared start of all names once.
@@ -156,51 +177,125 @@ def first_screen(view: View) -> FirstScreen:
 
     warnings = [
         *decision_alerts(view),
-        *look_sentences(view.evaluation),
-        *lines.alerts,
+        *look_sentences(evaluation),
+        *verdict.alerts,
     ]
+    setting_names = _setting_names(view)
     return FirstScreen(
-        headline=shorten(lines.headline),
-        reason=shorten(lines.reason),
-        step=shorten(lines.next_step + cheapest_sentences(view)),
+        facts=_facts(view),
+        headline=shorten(verdict.headline),
+        reason=shorten(f"{verdict.reason} {verdict.next_step}".strip()),
+        command=verdict.command,
         warnings=tuple(map(shorten, warnings)),
-        board=view.evaluation.board,
+        board=board,
+        lines=tuple(_board_lines(view, board, setting_names)),
+        axis=fit_strip_axis(
+            board.axis_range, board.margin, is_signed=board.against_baseline
+        ),
         common_prefix=prefix,
-        failed=view.evaluation.failed,
-        initial_rows=2 if view.evaluation.sweep else 6,
+        note=_board_note(view, board),
+        setting_names=setting_names,
     )
 
 
-def cheapest_sentences(view: View) -> str:
-    """The fastest, cheapest and smallest of the retrievers as good as the leader."""
-    if not _recommends_a_retriever(view):
-        return ""
+def _facts(view: View) -> tuple[str, ...]:
+    """The line of facts at the top."""
+    queries = count_queries(view.n)
+    if view.evaluation.clusters is not None:
+        queries += f", {count_of(view.evaluation.clusters, 'cluster')}"
+    facts = [queries]
+    if view.settings.weight:
+        facts.append(f"weighted by {view.settings.weight}")
+    facts += [
+        count_of(view.manifest.dataset.documents, "document"),
+        view.names[view.primary].short,
+        date_text(view.manifest.started),
+    ]
+    return tuple(facts)
+
+
+def _setting_names(view: View) -> tuple[str, ...]:
+    """The axes of a sweep whose values the names of all configurations have.
+
+    Empty without a sweep, or if they are too many for columns.
+    """
+    sweep = view.resolved.sweep
+    if not sweep or view.evaluation.sweep is None:
+        return ()
+    axes = [axis for axis in sweep["axes"] if axis != "of"]
+    configurations = [name for name in view.ranked if "[" in name]
+    are_in_names = all(len(_settings(name)) == len(axes) for name in configurations)
+    if not are_in_names or not 0 < len(axes) <= MAX_SETTING_COLUMNS:
+        return ()
+    short_names = tuple(axis.rpartition(".")[2] for axis in axes)
+    is_distinct = len(set(short_names)) == len(short_names)
+    return short_names if is_distinct else tuple(axes)
+
+
+def _settings(name: str) -> tuple[str, ...]:
+    """The values in the name of a configuration.
+
+    >>> _settings("bm25[2, 0.4]"), _settings("bm25")
+    (('2', '0.4'), ())
+    """
+    _, _, values = name.removesuffix("]").partition("[")
+    return tuple(values.split(", ")) if values else ()
+
+
+def _board_lines(
+    view: View, board: Board, setting_names: Sequence[str]
+) -> Iterator[BoardLine]:
     costs = retriever_costs(view.results)
-    candidates = view.evaluation.as_good_as_leader
-    sentences = ""
-    for kind in COST_KINDS.values():
-        prices: dict[str, float] = {}
-        for retriever in candidates:
-            price = kind.read_cost(costs[retriever])
-            if price is not None:
-                prices[retriever] = price
-        if len(prices) == len(candidates) and len(set(prices.values())) > 1:
-            cheapest = min(prices, key=prices.__getitem__)
-            sentences += f" {kind.superlative}: {cheapest}."
-    return sentences
+    folded = board.folded
+    rows = board.rows
+    if view.evaluation.sweep is not None:
+        # What is in use today is first.
+        rows = tuple(sorted(rows, key=lambda row: row.standing != "baseline"))
+    for row in rows:
+        sign, word = STANDING_WORDS[row.standing]
+        name = row.retriever
+        settings: tuple[str, ...] = ()
+        if setting_names:
+            settings = _settings(name) or ("",) * len(setting_names)
+            name = name.partition("[")[0]
+        yield BoardLine(
+            row,
+            state="undecided" if row.standing in ("open", "same") else row.standing,
+            sign=sign,
+            word=word,
+            cost=costs.get(row.retriever),
+            failure=view.evaluation.failed.get(row.retriever, ""),
+            is_folded=row.retriever in folded,
+            name=name,
+            settings=settings,
+        )
 
 
-def _recommends_a_retriever(view: View) -> bool:
-    """Whether a retriever is recommended, and no other step comes first."""
-    evaluation = view.evaluation
-    if evaluation.queries_needed or evaluation.failed or evaluation.sweep:
-        return False
-    return evaluation.measured and evaluation.settings.judged_by_people
+def _board_note(view: View, board: Board) -> str:
+    """What the margin, the intervals and the p of the board hold for."""
+    if not board.has_pairs:
+        return ""
+    parts: list[str] = []
+    if board.margin:
+        parts.append(f"grey: margin {board.margin:g}")
+    pairs = len(view.comparisons[view.primary])
+    units = " by cluster" if view.evaluation.clusters is not None else ""
+    if view.settings.weight:
+        units += f" weighted by {view.settings.weight}"
+    all_rows = "all rows at once" if len(board.rows) > 2 else "this pair"
+    intervals = f"CI: {all_rows}{units}"
+    if pairs > 1:
+        intervals += f"; p: adjusted for {count_of(pairs, 'pair')}"
+    parts.append(intervals)
+    star_note = single_p_note(board)
+    if star_note:
+        parts.append(star_note)
+    return " · ".join(parts)
 
 
 def decision_alerts(view: View) -> list[str]:
     """Everything that may change the decision, most important first."""
-    # The conclusion, Trust and the section of contexts show these.
+    # The conclusion, Data and the section of contexts show these.
     shown_elsewhere = (
         WarningKind.FRAGILE,
         WarningKind.JUDGED_GAP,
@@ -245,7 +340,7 @@ def _latency_alert(view: View) -> Iterator[str]:
     costs = retriever_costs(view.results)
     is_timed = any(cost.stages for cost in costs.values())
     if _speeds_differ(view, costs) or (_was_busy(view) and is_timed):
-        yield "The machine was busy: latencies may be too long, so do not compare them."
+        yield BUSY_SENTENCE
 
 
 def _speeds_differ(view: View, costs: Mapping[str, RetrieverCost]) -> bool:
@@ -259,11 +354,13 @@ def _speeds_differ(view: View, costs: Mapping[str, RetrieverCost]) -> bool:
         for stage in costs[retriever].stages:
             if stage.stage == "embed-queries":
                 encoder_latencies.append(stage.p50)
-    return any(
-        max(milliseconds) > MAX_LATENCY_RATIO * min(milliseconds) > 0
-        for milliseconds in latencies.values()
-        if milliseconds
-    )
+    return any(_differ_too_much(numbers) for numbers in latencies.values())
+
+
+def _differ_too_much(milliseconds: Sequence[float]) -> bool:
+    if not milliseconds:
+        return False
+    return max(milliseconds) > MAX_LATENCY_RATIO * min(milliseconds) > 0
 
 
 def _was_busy(view: View) -> bool:

@@ -1,20 +1,16 @@
 """Slices on which the leader's rival fails, or the leader itself."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from harness.evaluation.explain import (
-    Explanation,
     Silence,
     SliceFinding,
     explain_scores,
 )
-from harness.records import PropertyValue, Results
-from harness.report.sections.misses import QueryGroup
+from harness.records import PropertyValue
+from harness.report.sections.query_groups import QueryGroup, order_by_loss
 from harness.report.view import View, runner_up
-from harness.scoring.scores import Scores
-from harness.stats.settings import Settings
 from harness.wording.explanation import (
     explanation_sentences,
     property_text,
@@ -48,40 +44,30 @@ def failing_slices(view: View) -> FailingSlices:
     leader = view.evaluation.leader
     if rival == leader:
         return NO_SLICES
-    explanation = _explain(view.results, view.scores, view.settings, rival, b=leader)
+    explanation = explain_scores(
+        view.results, view.scores, view.settings, rival, b=leader
+    )
     if explanation.silence is Silence.NO_SLICES:
         return NO_SLICES
     remedies = dict.fromkeys(
         finding.remedy for finding in explanation.findings if finding.remedy
     )
-    groups = [
-        _query_group(view, number, finding)
-        for number, finding in enumerate(explanation.findings)
-    ]
+    order = order_by_loss(view)
+    groups = [_query_group(view, order, finding) for finding in explanation.findings]
     return FailingSlices(
         tuple(map(view.with_short_names, explanation_sentences(explanation))),
         tuple(map(remedy_line, remedies)),
-        tuple(group for group in groups if group.query_indices),
+        tuple(group for group in groups if group.count),
     )
 
 
-@lru_cache(maxsize=1)
-def _explain(
-    results: Results, scores: Scores, settings: Settings, a: str, *, b: str
-) -> Explanation:
-    """Explain a difference; a page and its second page ask for the same one."""
-    return explain_scores(results, scores, settings, a, b=b)
-
-
-def _query_group(view: View, number: int, finding: SliceFinding) -> QueryGroup:
+def _query_group(view: View, order: Sequence[int], finding: SliceFinding) -> QueryGroup:
     """Return the queries of a slice as a group to choose."""
-    indices = [i for i in view.order if finding.mask[i] and view.grades[view.ids[i]]]
-    return QueryGroup(
-        key=f"slice-{number}",
-        title=f"{finding.loser} loses",
-        meaning=f"where {slice_phrase(finding.name)}",
-        query_indices=tuple(indices),
-    )
+    query_ids = [
+        view.ids[i] for i in order if finding.mask[i] and view.grades[view.ids[i]]
+    ]
+    title = f"{finding.loser} loses where {slice_phrase(finding.name)}"
+    return QueryGroup(title, tuple(query_ids))
 
 
 def property_texts(view: View) -> Mapping[str, list[str]]:

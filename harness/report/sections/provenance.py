@@ -9,18 +9,20 @@ import tomli_w
 
 from harness.pages import visible_text
 from harness.records import Results
+from harness.report.paper import citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
 
 
 def provenance_section(view: View) -> Section:
-    """The experiment, the versions, the machine, and how to run it again."""
+    """The command, the experiment, the versions, the machine, texts to quote."""
     context = {
         "experiment": visible_text(tomli_w.dumps(view.manifest.experiment)),
         "machine": _flat_facts(view.manifest.machine),
         "folder": results_path(view.results),
+        "quote": citation_texts(view),
     }
-    return Section("provenance", "Provenance", context)
+    return Section("again", "Run it again", context)
 
 
 def results_path(results: Results) -> str:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,11 @@ from harness.evaluation.query_slices import slice_labels
 from harness.evaluation.verdict import Finding, TestRow
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
+from harness.report.charts.strip import StripAxis, fit_strip_axis
 from harness.report.escape import shorten_text
 from harness.report.numbers import difference_text, power_p_text
+from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
+from harness.report.query_evidence import pack_json
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
@@ -22,8 +26,17 @@ from harness.stats.intervals import mean, student_interval
 
 MIN_SLICE_QUERIES = 10
 """Fewest queries of a slice, here and in the tests."""
-DRAWN_SLICE_PAIRS = 3
-"""Pairs with a panel; the tables have every pair with the leader."""
+SHOWN_PAIRS = 2
+"""Pairs with a column; a script offers any other."""
+MAX_SHOWN_SLICES = 14
+"""Rows that are shown at first."""
+MAX_CHOSEN_RETRIEVERS = 12
+"""Retrievers up to which any two can be chosen."""
+SLICE_SHADES = {
+    "better": GOOD_SHADE,
+    "worse": WORSE_SHADE,
+    "undecided": UNDECIDED_SHADE,
+}
 ALL_QUERIES = "all queries"
 LENGTH_FAMILY = "query length"
 """The family of slices by query length."""
@@ -79,6 +92,23 @@ class SlicePair(NamedTuple):
     """All queries first."""
 
 
+class SliceLead(NamedTuple):
+    """The leader's lead over another on one slice."""
+
+    comparison: SliceComparison
+    state: str
+    """The name of its colour in the style sheet."""
+
+
+class SliceTableRow(NamedTuple):
+    """One slice of the table."""
+
+    title: str
+    queries: int
+    leads: tuple[SliceLead, ...]
+    """Over each of the shown others."""
+
+
 def slices_section(view: View) -> Section | None:
     """The leader against the others in every part of the queries.
 
@@ -87,23 +117,100 @@ def slices_section(view: View) -> Section | None:
     families = labels_by_family(view)
     if len(view.retrievers) < 2 or not families:
         return None
-    leader = view.evaluation.leader
     pairs = [
-        compare_slices(view, leader, other, families)
+        compare_slices(view, view.evaluation.leader, other, families)
         for other in compared_retrievers(view)
     ]
-    figure = _forest_figure(view, pairs[:DRAWN_SLICE_PAIRS])
+    shown_pairs = pairs[:SHOWN_PAIRS]
     reversals: list[str] = []
     for pair in pairs:
         reversals.extend(reversed_slices(view, pair))
     context = {
-        "pairs": pairs,
-        "figure": figure,
-        "left": len(pairs) - DRAWN_SLICE_PAIRS,
+        "pairs": shown_pairs,
+        "axis": _strip_axis(view, shown_pairs),
+        "rows": _table_rows(shown_pairs),
+        "shown_rows": MAX_SHOWN_SLICES,
+        "sentence": slices_sentence(shown_pairs[0]),
         "reversals": reversals,
         "slice_name": slice_name,
+        "others": len(pairs) - len(shown_pairs),
+        "choices": _slice_choices(view, families, pairs),
     }
-    return Section("slices", "Slices", context, (figure,))
+    return Section("slices", "Slices", context, (_forest_figure(view, shown_pairs),))
+
+
+def slice_state(row: SliceComparison) -> str:
+    """The colour of a slice: it follows its own interval."""
+    if row.low is None or row.high is None or row.low <= 0 <= row.high:
+        return "undecided"
+    return "better" if row.low > 0 else "worse"
+
+
+def slices_sentence(pair: SlicePair) -> str:
+    """Where the lead over the next is largest, and where it is none."""
+    slices = pair.rows[1:]
+    largest = max(slices, key=lambda row: row.difference)
+    smallest = min(slices, key=lambda row: row.difference)
+    lead = difference_text(largest.difference)
+    sentence = (
+        f"The lead of {pair.a} over {pair.b} is largest on “{largest.slice}” ({lead})."
+    )
+    leader = pair.a if smallest.difference >= 0 else pair.b
+    ahead = f"{abs(smallest.difference):.3f}"
+    return (
+        f"{sentence} On “{smallest.slice}” {leader} is ahead by {ahead}. Exploratory."
+    )
+
+
+def _table_rows(pairs: Sequence[SlicePair]) -> list[SliceTableRow]:
+    """The rows of the table, all queries first."""
+    labels = Counter(row.slice for row in pairs[0].rows)
+    rows: list[SliceTableRow] = []
+    for position, row in enumerate(pairs[0].rows):
+        title = row.slice if labels[row.slice] == 1 else slice_name(row)
+        leads = [
+            SliceLead(pair.rows[position], slice_state(pair.rows[position]))
+            for pair in pairs
+        ]
+        rows.append(SliceTableRow(shorten_text(title, 48), row.queries, tuple(leads)))
+    return rows
+
+
+def _strip_axis(view: View, pairs: Sequence[SlicePair]) -> StripAxis:
+    """The scale of all rows and pairs."""
+    ends = [0.0]
+    for pair in pairs:
+        for row in pair.rows:
+            ends += [
+                end for end in (row.difference, row.low, row.high) if end is not None
+            ]
+    return fit_strip_axis(ends, view.settings.margin, is_signed=True, max_ticks=4)
+
+
+def _slice_choices(
+    view: View, families: Mapping[str, Sequence[str]], pairs: Sequence[SlicePair]
+) -> str:
+    """The leads of any two retrievers, for the script.
+
+    If there are many retrievers, only those of the leader.
+    """
+    all_pairs = list(pairs)
+    if len(view.ranked) <= MAX_CHOSEN_RETRIEVERS:
+        for a, b in combinations(view.ranked[1:], 2):
+            all_pairs.append(compare_slices(view, a, b, families))
+    rows = [
+        [view.ranked.index(pair.a), view.ranked.index(pair.b), _rounded_leads(pair)]
+        for pair in all_pairs
+    ]
+    return pack_json({"retrievers": view.ranked, "pairs": rows})
+
+
+def _rounded_leads(pair: SlicePair) -> list[list[float | None]]:
+    leads: list[list[float | None]] = []
+    for row in pair.rows:
+        ends = (row.difference, row.low, row.high)
+        leads.append([None if end is None else round(end, 4) for end in ends])
+    return leads
 
 
 def labels_by_family(view: View) -> dict[str, list[str]]:
@@ -330,14 +437,13 @@ def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:
 
 
 def _forest_row(row: SliceComparison) -> ForestRow:
-    name = slice_name(row)
-    short_name = shorten_text(name.replace(LENGTH_UNIT, ")"), 48)
+    short_name = shorten_text(slice_name(row).replace(LENGTH_UNIT, ")"), 48)
     return ForestRow(
         label=f"{short_name} ({row.queries:,})",
-        slice=name,
         difference=row.difference,
         low=row.low,
         high=row.high,
         queries=row.queries,
         record=f"{row.wins} / {row.ties} / {row.losses}",
+        color=SLICE_SHADES[slice_state(row)].light,
     )

@@ -12,6 +12,7 @@ from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.report.templates import Section
 from harness.report.view import View
+from harness.wording.conclusion import alike_sentence
 
 MAX_SWEEP_MAPS = 6
 """Most pairs of axes that are drawn."""
@@ -81,9 +82,10 @@ def sweep_section(view: View) -> Section | None:
         "rows": rows,
         "more": len(order) - len(rows),
         "choice": choice,
+        "sentence": alike_sentence(choice),
         "timed": any(cost.p50 is not None for cost in costs.values()),
     }
-    return Section("sweep", "The sweep", context)
+    return Section("sweep", "Settings", context)
 
 
 def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[SweepMap]:

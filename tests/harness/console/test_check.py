@@ -281,8 +281,8 @@ def test_check_forecasts_the_truncations_that_the_run_counts(tmp_path: Path) -> 
     assert lost_tokens == truncation.lost > 0
     assert qualities["m-8"].notes["truncated"] == qualities["m"].notes["truncated"]
     alerts = decision_alerts(build_view(results))
-    assert [alert for alert in alerts if "truncated" in alert] == [
-        "m and 3 others: 100 % of documents truncated; add chunk."
+    assert [alert for alert in alerts if "only the start" in alert] == [
+        "m and 3 others read only the start of 100 % of the documents. Add chunk."
     ]
 
 
@@ -330,3 +330,21 @@ def test_numbers_and_nesting_beyond_all_limits_are_refused(
     path = small.experiment(tmp_path, retrievers=retrievers, more=more)
     message = small.told(capsys, "run", path, "--results", tmp_path / "out", code=2)
     assert len(message) < 1000
+
+
+@pytest.mark.parametrize(
+    ("count", "folded"), [(16, None), (18, "  and 2 more retrievers")]
+)
+def test_a_check_prints_every_line_and_folds_many_retrievers(tmp_path, count, folded):
+    retrievers = "".join(
+        f'[[retrievers]]\nname = "h{i}"\n'
+        f'encoder = {{ kind = "hashing", dimensions = {8 + i} }}\n'
+        for i in range(count)
+    )
+    path = small.experiment(tmp_path, retrievers=retrievers)
+    lines = check_lines(check_target(path))
+    planned = [line for line in lines if line.startswith("  h")]
+    assert len(planned) == 16
+    assert (folded in lines) is (folded is not None)
+    assert not [line for line in lines if "--json" in line]
+    assert lines[-1] == "nothing is wrong"

@@ -186,10 +186,7 @@ def test_everything_that_reading_counts_has_its_words() -> None:
 # run
 
 
-VERDICT = (
-    "Undecided: no difference is shown between the 3 retrievers. "
-    "6 queries are too few to show one."
-)
+VERDICT = "Undecided. With 4 queries that differ no p can reach .05; 7 are needed."
 
 
 @pytest.fixture
@@ -223,6 +220,41 @@ def test_explain_prints_means_and_comparisons(
     call: Call, results: Path, text: str
 ) -> None:
     assert text in " ".join(call("report", results, "--explain").out.split())
+
+
+def test_explain_reads_a_finished_run_and_measures_nothing_again(
+    call: Call, tmp_path: Path
+) -> None:
+    experiment = small.experiment(tmp_path, more="[latency]\nsample = 2")
+    folder = tmp_path / "out"
+    call("run", experiment, "--results", folder, code=0)
+    files = {path: path.read_bytes() for path in (folder / "small").rglob("*.csv")}
+    explained = call("run", experiment, "--results", folder, "--explain", code=0)
+    assert "nDCG@3: a and b" in explained.out
+    assert "index" not in explained.err
+    assert {path: path.read_bytes() for path in files} == files
+
+
+@pytest.mark.parametrize("change", ["an experiment", "data", "--fresh"])
+def test_explain_runs_what_has_changed(call: Call, tmp_path: Path, change: str) -> None:
+    experiment = small.experiment(tmp_path)
+    folder = tmp_path / "out"
+    call("run", experiment, "--results", folder, code=0)
+    options = ["--explain"]
+    if change == "an experiment":
+        small.experiment(tmp_path, more="seed = 1")
+    elif change == "data":
+        (tmp_path / "data" / "new.md").write_text("# new", encoding="utf-8")
+    else:
+        options.append(change)
+    result = call("run", experiment, "--results", folder, *options, code=0)
+    assert "bm25: index" in result.err
+
+
+def test_the_first_verdict_has_at_most_seventy_words(run_result: Any) -> None:
+    words = run_result.out.partition("report:")[0].split()
+    marks = [word for word in words if set(word) <= set("─?●▼▲!·")]
+    assert len(words) - len(marks) <= 70
 
 
 def test_run_prints_each_stage_once(run_result: Any) -> None:

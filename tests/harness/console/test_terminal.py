@@ -186,15 +186,11 @@ def test_of_many_pairs_those_of_the_leader_are_first_then_the_closest() -> None:
     ]
     lines = pairs(comparisons, 80, leader="r11")
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
-    assert len(rows) == 20
+    assert len(rows) == 66
     assert rows[:11] == [[f"r{i:02}", "r11"] for i in range(10, -1, -1)]
-    assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
+    gaps = [means[b] - means[a] for a, b in rows[11:]]
+    assert gaps == sorted(gaps)
     assert max(map(cell_len, lines)) <= 80
-    text = " ".join(" ".join(lines).split())
-    assert text.endswith(
-        "Here are 20 of 66 comparisons: those of r11, then the closest. "
-        "--json shows them all."
-    )
 
 
 def test_the_best_is_first_in_any_order_of_the_rows() -> None:
@@ -243,21 +239,53 @@ def test_the_forest_has_names_and_counts_at_every_width(
 
 
 @pytest.mark.parametrize(
-    ("has_baseline", "direction"), [(False, "behind"), (True, "ahead")]
+    ("has_baseline", "heading"), [(False, "gaptoleader"), (True, "gaptoaaaaa1")]
 )
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_wide_forest_has_the_differences_with_their_intervals(
-    width: int, has_baseline: bool, direction: str
+    width: int, has_baseline: bool, heading: str
 ) -> None:
     names = ["aaaaa0", "aaaaa1", "aaaaa2"]
     baseline = names[1] if has_baseline else None
     board = evaluated(0.02, baseline, **random_scores(names)).board
     lines = rendered(leaderboard_in_letters(board, width=width), width)
     text = "".join("".join(line.split()) for line in lines).replace("−", "-")
-    assert f"{direction}(95%CI)" in text
+    assert heading in text
+    assert "(95%CI)" in text
     for row in board.rows:
         if row.difference is not None:
             assert f"({row.low:z.3f}" in text
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_of_many_rows_those_shown_worse_are_a_number(explain: bool) -> None:
+    """Two are near the leader, fifteen are not: 18 rows are more than 16."""
+    random = np.random.default_rng(5)
+    base = random.random(60) / 2
+    scores = {"best": base + 0.4}
+    for number in range(2):
+        scores[f"near{number}"] = base + 0.4 - 0.01 * random.random(60)
+    for number in range(15):
+        scores[f"far{number}"] = base + 0.05 * random.random(60)
+    evaluation = evaluated(**scores)
+    lines = rendered(verdict_text(evaluation, width=80, explain=explain), 80)
+    board = evaluation.board
+    worse = sum(row.standing == "worse" for row in board.rows)
+    text = "\n".join(lines)
+    names = [row.retriever for row in board.rows if row.retriever not in board.folded]
+    assert worse >= 15
+    assert all(name in text for name in names)
+    assert (f"{worse} more, all worse" in text) is not explain
+    assert ("far0" in text) is explain
+    assert "--explain" not in text
+
+
+@pytest.mark.parametrize("rows", [16, 17])
+def test_up_to_sixteen_rows_all_are_shown(rows: int) -> None:
+    base = np.random.default_rng(6).random(60) / 2
+    scores = {f"r{number:02}": base - number / 100 for number in range(rows)}
+    board = evaluated(**scores).board
+    assert len(board.folded) == (0 if rows == 16 else 16)
 
 
 def random_scores(names: list[str]) -> dict[str, Floats]:

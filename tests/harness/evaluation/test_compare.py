@@ -425,7 +425,8 @@ def test_the_three_sets_and_their_words():
     sentence = " ".join(conclusion_sentences(evaluation))
     assert (
         "as good as best within 0.02: twin." in sentence
-        and "best leads; undecided against maybe." in sentence
+        and "best leads. One scores lower; twin is as good; maybe is undecided."
+        in sentence
     )
     assert "queries reliably detect a difference of 0.02" in sentence
 
@@ -458,7 +459,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
         (
             {"a": np.array([0.5, 0.6])},
             None,
-            "a ran alone: there is nothing to compare it with.",
+            "a scores 0.550.",
             "Undecided",
         ),
         (

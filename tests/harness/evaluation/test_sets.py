@@ -26,7 +26,7 @@ from harness.reproduce import reproduce
 from harness.running.options import RunOptions
 from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
-from harness.wording.sets import FEW_SETS_NOTE, sets_sentence, sets_sentences
+from harness.wording.sets import few_sets_note, sets_sentence, sets_sentences
 from retrievers.errors import BackendError, InputError
 from tests.support import small
 from tests.support.small import Call
@@ -132,7 +132,7 @@ def test_each_set_counts_alike_and_three_say_nothing_about_others() -> None:
     assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith(
         "not shown (p .007)."
     )
-    assert sets_sentences(comparison, 5)[-1] == FEW_SETS_NOTE
+    assert sets_sentences(comparison, 5)[-1] == few_sets_note(3)
     many = {
         "a": np.where(np.arange(100_000) < 10, 0.6, 0.5),
         "b": np.full(100_000, 0.5),
@@ -233,7 +233,7 @@ def test_the_sets_are_gated_compared_and_exported_together(
         f"\n{name}: bm25: index: " in f"\n{output.err}" for name in ("hr", "law", "it")
     )
     page = (tmp_path / SETS / "report.html").read_text(encoding="utf-8")
-    assert FEW_SETS_NOTE in page and 'href="law/report.html"' in page
+    assert few_sets_note(3) in page and 'href="law/report.html"' in page
     other = '["hr", { path = "data", name = "other" }]'
     fewer = several(tmp_path, name="two", entries=other)
     call("run", fewer, "--quiet", code=0)
@@ -255,6 +255,10 @@ def test_the_sets_are_gated_compared_and_exported_together(
     )
     fewer.write_text(text, encoding="utf-8")
     call("run", fewer, "--quiet", code=0)
+    exploratory = call("compare", SETS, TWO, "-m", "P@3", code=0).out
+    first_sentence = " ".join(exploratory.split()).partition("Exploratory, by ")[2]
+    assert first_sentence.startswith("measure P@3 (declared: nDCG@3): ")
+    assert "Use " not in exploratory
     rows = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
     # The same in both folders, and two that have one name.
     assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {

@@ -57,7 +57,6 @@ def test_what_is_left_open_is_filled_in(
         "b": 0.4,
         "stemming": None,
         "rerank": None,
-        "color": "",
         "filter": {},
         "chunk": None,
     }

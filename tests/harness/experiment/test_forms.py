@@ -265,7 +265,7 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
         encoding="utf-8"
     )
     page = (results.folder / "report.html").read_text(encoding="utf-8")
-    assert "<caption>Sparse vectors and vectors of tokens</caption>" in page
+    assert "<summary>Sparse vectors and vectors of tokens</summary>" in page
 
 
 def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(

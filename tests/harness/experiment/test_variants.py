@@ -20,6 +20,8 @@ from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.records import Results
 from harness.report.numbers import difference_text
+from harness.report.sections.decision import first_screen
+from harness.report.view import build_view
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions
 from harness.wording.conclusion import conclusion_sentences
@@ -158,7 +160,6 @@ BM25 = {"name": "words", "kind": "bm25"}
 DENSE = {
     "name": "dense",
     "encoder": {"kind": "hashing", "dimensions": 64},
-    "color": "#0b6e4f",
 }
 HYBRID = {"name": "hybrid", "kind": "fusion", "of": ["words", "dense"]}
 
@@ -191,9 +192,6 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
         None,
         128,
     )
-    assert (
-        whole_documents["color"] == ""
-    )  # two retrievers of one colour could not be told apart
     sweep = {"default": "words", "of": "words", "k1": [0.9, 2], "b": [0.4]}
     experiment = parse_experiment({**BASE, "retrievers": [BM25], "sweep": sweep})
     assert experiment.sweep is not None and experiment.baseline == "words"
@@ -388,8 +386,11 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert (
         choice.expected is not None and choice.expected <= choice.gain
     )  # chosen and measured on other queries
-    others = [name for name in choice.alike if name != choice.chosen]
-    sentence = f"{len(others)} others may be as good; cheapest: {others[0]}."
+    others = len(choice.alike) - 1
+    sentence = (
+        f"{others} other configurations may be as good as {choice.chosen}; "
+        f"{choice.alike[0]} is the cheapest."
+    )
     assert sentence in conclusion_sentences(read_or_evaluate(results)) and (
         choice.low is None or choice.low >= -1
     )
@@ -407,6 +408,24 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert (results.folder / "scores.csv").read_bytes() == (
         tmp_path / "out" / "small" / "scores.csv"
     ).read_bytes()
+
+
+def test_the_board_of_a_sweep_has_the_default_first_and_its_axes_as_columns(
+    tmp_path: Path,
+) -> None:
+    retrievers = small.BM25 + (
+        '[sweep]\ndefault = "bm25"\nof = "bm25"\nk1 = [0.5, 2.0]\nb = [0.0, 0.4]\n'
+    )
+    results = small.ran(tmp_path, retrievers=retrievers, report=True)
+    screen = first_screen(build_view(results))
+    first, *others = screen.lines
+    assert screen.setting_names == ("k1", "b")
+    assert (first.row.retriever, first.settings) == ("bm25", ("", ""))
+    assert {(line.name, *line.settings) for line in others} == {
+        ("bm25", k1, b) for k1 in ("0.5", "2") for b in ("0", "0.4")
+    }
+    means = [line.row.mean for line in others]
+    assert means == sorted(means, reverse=True)
 
 
 def test_the_page_shows_the_grid_and_the_chosen_cell(
@@ -430,7 +449,7 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
     )[0]
     # Each cell shows its own configuration, and the chosen one is framed.
     cells = re.findall(
-        r'<td class="n s\d( framed)?(?: dashed)?" title="([^"]*)">([\d.]+)<', grid
+        r'<td class="n heat\d( framed)?(?: dashed)?" title="([^"]*)">([\d.]+)<', grid
     )
     assert len(cells) == 4
     assert [name for framed, name, _ in cells if framed] == [choice.chosen]

@@ -360,7 +360,7 @@ def test_the_winner_that_a_gain_makes() -> None:
     rules = grades_by_rule({"q": ["a", "b", "c", "d"]})
     answers = {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}
     # Rankings of a large result do not all fit into memory: each is read once.
-    rows = winners_by_rule(parse_measure("nDCG@2"), rules, iter(answers.items()))
+    rows = winners_by_rule(parse_measure("nDCG@2"), rules, answers)
     for row in rows:
         scores_by_retriever = {
             name: measure_rankings([row.measure], rules[row.rule], of)
@@ -377,7 +377,7 @@ def test_the_winner_that_a_gain_makes() -> None:
         ("binary", "nDCG(dcg='exp-log2')@2", ("both",), False),
         ("reciprocal", "nDCG@2", ("alone",), True),
     ]
-    alike = [(name, {"q": ["a"]}) for name in "xy"]
+    alike = {name: {"q": ["a"]} for name in "xy"}
     rows = winners_by_rule(
         parse_measure("P@2"), grades_by_rule({"q": ["a"]}, first="binary"), alike
     )

@@ -1,6 +1,7 @@
 """Several results folders in one comparison, and a gate across two folders."""
 
 import json
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -349,9 +350,10 @@ looks = { queries = [2, 6] }
     alone = json.loads(call("compare", first_declaring, "--json").out)["comparisons"]
     as_run = records.read_results(first_declaring).comparisons.to_dict("records")
     names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
-    compared = [[row[name] for name in names] for row in alone[:3]]
-    stored = [[row[name] for name in names] for row in as_run[:3]]
-    assert compared == stored and {row[0] for row in compared} == {"nDCG@3"}
+    read = itemgetter(*names)
+    compared = list(map(read, alone[:3]))
+    assert compared == list(map(read, as_run[:3]))
+    assert {row[0] for row in compared} == {"nDCG@3"}
     other = call(
         "compare", first_declaring, "--json", "--correction", "holm", "--test", "t"
     ).out

@@ -285,7 +285,7 @@ def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk)
     manifest = records.read_manifest(folder)
     tables = []
     for table in manifest.resolved.retrievers:
-        newer_table = {**table, "filter": {}, "proof": True, "color": "#0b6e4f"}
+        newer_table = {**table, "filter": {}, "proof": True}
         if not has_chunk:
             newer_table.pop("chunk", None)
         tables.append(newer_table)

@@ -7,8 +7,7 @@ import pytest
 from harness.evaluation.explain import explain_results
 from harness.records import Results
 from harness.report.sections.failing_slices import failing_slices, property_texts
-from harness.report.sections.misses import miss_causes
-from harness.report.sections.queries import queries_section
+from harness.report.sections.fails import fails_section
 from harness.report.view import View, build_view
 from harness.wording.explanation import explanation_sentences
 from tests.support import small
@@ -35,21 +34,19 @@ def test_the_page_and_the_command_say_the_same(planted: Results, view: View) -> 
     assert shown == sentences
 
 
-def test_the_section_of_queries_begins_with_the_strongest_sentence(
-    planted: Results,
-) -> None:
+def test_the_section_has_the_strongest_sentence(planted: Results) -> None:
     page = (planted.folder / "report.html").read_text(encoding="utf-8")
-    section = page.partition('id="queries"')[2]
-    sentence, _, evidence = section.partition('class="browser')
-    assert "where the query has quotation marks: 26 queries" in sentence
-    assert evidence
+    section = page.partition('id="fails"')[2].partition("</section>")[0]
+    assert "where the query has quotation marks: 26 queries" in section
 
 
-def test_the_slice_is_a_group_of_queries_that_fail_alike(view: View) -> None:
-    [(group, _), *_] = queries_section(view).context["groups"]
-    texts = [view.query(i).query.text for i in group.query_indices]
-    assert group.title == "bad loses"
-    assert group.meaning == "where the query has quotation marks"
+def test_the_slice_is_a_group_of_queries_that_fail_alike(
+    planted: Results, view: View
+) -> None:
+    evidence = fails_section(view).context["browser"].evidence
+    group = evidence.groups[1]
+    texts = [evidence.queries[number].text for number in group.queries]
+    assert group.title == "bad loses where the query has quotation marks"
     assert [text.startswith('"') for text in texts] == [True] * QUOTED
 
 
@@ -60,24 +57,17 @@ def test_markdown_has_the_sentences(planted: Results) -> None:
 
 def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None:
     texts = property_texts(view)
-    assert texts["q0"] == [
+    expected = [
         "query length: 6",
         "quotation marks: yes",
-        "rarest word: 1",
+        "rarest word: in 1 document",
         "shared words: 100 %",
         "document length: 32",
     ]
-
-
-def test_a_query_without_a_shared_word_has_that_cause(tmp_path: Path) -> None:
-    queries = [
-        {"id": "q1", "query": "zebra", "relevant_documents": ["fish"]},
-        {"id": "q2", "query": "fins", "relevant_documents": ["fish"]},
-    ]
-    small.markdown(tmp_path / "data", small.TEXTS, queries)
-    view = build_view(small.ran(tmp_path))
-    causes = miss_causes(view)
-    assert causes[0]["bm25"] == "no word in common with a relevant document"
+    assert texts["q0"] == expected
+    queries = fails_section(view).context["browser"].evidence.queries
+    properties = {query.id: query.properties for query in queries}
+    assert properties["q0"] == ", ".join(expected)
 
 
 def test_one_retriever_has_no_rival(tmp_path: Path) -> None:

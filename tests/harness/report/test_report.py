@@ -27,8 +27,8 @@ from harness.report.escape import escape_markdown, escape_spreadsheet_cell
 from harness.report.numbers import power_p_text
 from harness.report.page import first_screen_html, report_page
 from harness.report.paper import citation_texts
-from harness.report.sections import decision, page_budget, queries
-from harness.report.sections.page_budget import unpack_json
+from harness.report.query_evidence import unpack_json
+from harness.report.sections import decision, fails, query_groups
 from harness.report.view import build_view
 from harness.report.write import write_report
 from retrievers.errors import InputError
@@ -95,7 +95,7 @@ def test_every_link_within_the_page_has_its_target(page):
     links = set(re.findall(r'href="#([\w-]+)"', page))
     assert len(links) > 5
     assert links <= ids
-    assert "integrity" in ids  # the target of a warning of the first screen
+    assert "data" in ids  # the target of further warnings of the first screen
 
 
 def test_a_report_of_the_same_folder_is_the_same(results):
@@ -208,9 +208,8 @@ ALIKE = "bm25 and twin rank identically on these queries"
             "",
             small.BM25,
             [
-                "Add a second [[retrievers]]",
-                "No query fails: for each, bm25 finds a relevant document "
-                "among the first 3 hits.",
+                "Add a second retriever to compare.",
+                "This query scores lowest of 6 queries.",
             ],
             id="a single retriever",
         ),
@@ -219,15 +218,14 @@ ALIKE = "bm25 and twin rank identically on these queries"
             TWINS,
             [
                 ALIKE,
-                "No query fails: for each, at least two retrievers "
-                "find a relevant document",
+                "bm25 lost no query. This one it scores lowest.",
             ],
             id="two equal retrievers",
         ),
         pytest.param(
             'baseline = "hashing"',
             small.RETRIEVERS,
-            ["ahead of hashing"],
+            ["gap to hashing (95 % CI)"],
             id="a baseline",
         ),
         pytest.param("[statistics]\nmargin = 0.5", TWINS, [ALIKE], id="a margin"),
@@ -258,7 +256,7 @@ def test_a_single_retriever_is_quoted_with_its_mean(tmp_path):
 def test_a_notebook_shows_the_first_screen(results):
     html = results._repr_html_()
     assert html == first_screen_html(results)
-    assert "no difference is shown" in html
+    assert "Undecided." in html
     assert html.count('<tr role="row"') == 5  # a head, three retrievers, the axis
     assert not re.search("<script|<link|http|href", html)
 
@@ -266,8 +264,8 @@ def test_a_notebook_shows_the_first_screen(results):
 @pytest.mark.parametrize(
     "text",
     [
-        "Undecided: no difference is shown between the 3 retrievers",
-        "6 queries are too few to show one",
+        "<b>Undecided.</b>",
+        "With 4 queries that differ no p can reach .05; 7 are needed.",
         'title="linear gain"',  # which nDCG it is
         "over the 5 hits kept",  # AP and RR have no cutoff
     ],
@@ -345,41 +343,58 @@ def test_the_intervals_of_the_leaderboard_hold_for_all_rows_at_once(results):
         assert (row.low, row.high) == pytest.approx(ends, rel=1e-6)
 
 
-def test_within_the_budget_the_page_has_all_evidence(attacked):
+def test_within_the_budget_the_page_has_all_queries(attacked):
     view = build_view(attacked)
-    section = queries.queries_section(view)
-    assert section.context["is_complete"]
-    assert queries.remaining_queries(view, section) is None
+    section = fails.fails_section(view)
+    assert len(section.context["browser"].evidence.queries) == view.n == 20
+    assert section.context["omitted"] == 0
+    assert fails.remaining_queries(view, section) is None
 
 
 @pytest.fixture
 def small_budget(monkeypatch):
-    monkeypatch.setattr(page_budget, "MAX_PAGE_BYTES", 2_000)
+    monkeypatch.setattr(fails, "MAX_PAGE_BYTES", 2_000)
 
 
 @pytest.mark.usefixtures("small_budget")
-def test_beyond_the_budget_the_page_has_less_evidence_and_says_so(attacked):
+def test_beyond_the_budget_the_page_has_the_worst_queries_and_says_so(attacked):
     view = build_view(attacked)
-    section = queries.queries_section(view)
-    budget = section.context["budget"]
-    assert budget.document_length == 0
-    assert 0 < budget.queries < 20
-    assert len(section.context["evidence"]) < 2_000
+    section = fails.fails_section(view)
+    on_page = [query.id for query in section.context["browser"].evidence.queries]
+    worst = [view.ids[i] for i in query_groups.order_by_loss(view)]
+    assert 0 < len(on_page) < 20
+    assert on_page == [visible_text(query_id) for query_id in worst[: len(on_page)]]
     page = report_page(view, [decision.decision_section(view), section], "")
-    assert "This page has" in page
+    assert '<a href="queries.html">another page</a>' in page
 
 
 @pytest.mark.usefixtures("small_budget")
 def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
     view = build_view(attacked)
-    section = queries.queries_section(view)
-    assert section.context["remaining"] == queries.REMAINING_PAGE
-    remaining = queries.remaining_queries(view, section)
-    evidence = unpack_json(remaining.section.context["evidence"])
-    page_ids = {view.ids[i] for i in section.context["indices"]}
-    remaining_ids = {query["id"] for query in evidence["queries"]}
+    section = fails.fails_section(view)
+    remaining = fails.remaining_queries(view, section).section
+    evidence = unpack_json(remaining.context["browser"].packed)
+    page_ids = {query.id for query in section.context["browser"].evidence.queries}
+    remaining_ids = {query[0] for query in evidence["queries"]}
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids
+
+
+TEXTS = ("fruit that grows on trees", "apples grow on trees")
+
+
+def test_without_texts_a_report_has_ids_in_their_place(tmp_path):
+    results = small.ran(tmp_path, report=True)
+    write_report(results, shows_texts=False)
+    written = "".join(
+        path.read_text(encoding="utf-8")
+        for path in [results.folder / "report.md", *results.folder.glob("tables/*")]
+    )
+    page = read_page(results)
+    evidence = re.search(r'id="evidence">([^<]*)<', page)[1]
+    written += page + str(unpack_json(evidence))
+    assert [text for text in TEXTS if text in written] == []
+    assert "“q-" in page
 
 
 class StageCost(NamedTuple):

@@ -1,4 +1,4 @@
-"""The sections: slices, alerts, groups of queries that fail alike, and rerankers."""
+"""The sections: slices, costs, groups of queries that fail alike, and rerankers."""
 
 import json
 import re
@@ -7,14 +7,17 @@ from itertools import combinations, permutations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harness import records
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.report.sections import decision, queries, tests
-from harness.report.sections.misses import group_queries, miss_causes
-from harness.report.sections.page_budget import queries_that_fit, unpack_json
-from harness.report.sections.rerankers import reranker_rows
+from harness.report.query_evidence import unpack_json
+from harness.report.sections import cost_sentences, pairs
+from harness.report.sections.fails import fails_section
+from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
+from harness.report.sections.query_groups import group_queries
+from harness.report.sections.rerankers import find_rerankings, reranker_rows
 from harness.report.sections.slices import (
     SliceComparison,
     SliceName,
@@ -25,7 +28,6 @@ from harness.report.sections.slices import (
     labels_by_family,
     reversed_slices,
 )
-from harness.report.sections.tests import diagnose_view_pairs, statistics_section
 from harness.report.view import build_view
 from harness.report.write import markdown_report
 from harness.stats.settings import Settings
@@ -239,37 +241,56 @@ def test_a_slice_is_reversed_only_if_a_test_shows_it(view):
     )
 
 
-def test_the_page_has_the_scores_of_the_folder(results):
-    page_scores = script_data(results.folder / "report.html", "scores")
+def test_the_page_has_the_rankings_and_scores_of_the_folder(view, results):
+    evidence = script_data(results.folder / "report.html", "evidence")
     scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
-    for m, measure in enumerate(page_scores["measures"]):
-        for r, retriever in enumerate(page_scores["retrievers"]):
-            expected = [scores[measure, retriever, id_] for id_ in page_scores["ids"]]
-            assert page_scores["values"][m][r] == pytest.approx(expected, abs=1e-6)
-
-
-def test_the_page_has_the_scores_of_the_hits_in_the_rankings(view, results):
-    page = queries_that_fit(view, ())
-    hit_scores = unpack_json(page.packed_texts)["scores"]
-    assert len(hit_scores) == len(page.rows["queries"])
-    for column, retriever in enumerate(view.ranked):
+    titles = evidence["documents"]
+    assert evidence["retrievers"] == list(view.ranked)
+    assert len(evidence["queries"]) == 48
+    for number, retriever in enumerate(view.ranked):
         rankings = results.rankings(retriever)
-        for query, scores in zip(page.rows["queries"], hit_scores, strict=True):
-            expected = rankings[query["id"]].scores.tolist()
-            assert scores[column] == pytest.approx(expected, rel=1e-2)
+        for query_id, _, query_scores, hits, *_ in evidence["queries"]:
+            expected = scores[view.primary, retriever, query_id]
+            assert query_scores[number] == pytest.approx(expected, abs=1e-4)
+            shown = [titles[document] for document in hits[number]]
+            assert shown == list(rankings[query_id].doc_ids[: view.cutoff])
 
 
-def test_with_too_many_scores_the_filter_has_only_the_first_measures(view, monkeypatch):
-    monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 2 * view.n * len(view.ranked))
-    filter_data = queries.filter_data(view)
-    first_measures = [view.names[measure].short for measure in view.measures[:2]]
-    assert filter_data["measures"] == first_measures
-    assert filter_data["left"] == len(view.measures) - 2
+def test_the_first_card_is_the_largest_loss_against_the_best_other(view):
+    section = fails_section(view)
+    card = section.context["browser"].card
+    scores = pd.DataFrame(view.values_by_measure[view.primary], index=view.ids)
+    leader, *others = view.ranked
+    gaps = scores[leader] - scores[others].max(axis=1)
+    assert gaps[card.query.id] == gaps.min() < 0
+    assert card.left.retriever == leader
+    best = scores[others].loc[card.query.id]
+    assert best[card.right.retriever] == best.max()
+    lost = int((gaps < 0).sum())
+    assert section.context["browser"].sentence.startswith(
+        f"{leader} lost {lost} of 48 queries"
+    )
 
 
-def test_the_filter_always_has_the_primary_measure(view, monkeypatch):
-    monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 1)
-    assert len(queries.filter_data(view)["values"]) == 1
+def test_a_link_of_a_card_joins_the_same_document(view):
+    card = fails_section(view).context["browser"].card
+    for link in card.links:
+        left = card.left.hits[link.left]
+        right = card.right.hits[link.right]
+        assert left.document == right.document
+        assert left.grade == right.grade > 0
+        assert link.is_lost == (link.right < link.left)
+
+
+def test_any_two_retrievers_can_be_compared_on_the_slices(view, results):
+    leads = script_data(results.folder / "report.html", "slice-leads")
+    families = labels_by_family(view)
+    pairs = list(combinations(range(len(view.ranked)), 2))
+    assert sorted((a, b) for a, b, _ in leads["pairs"]) == pairs
+    for a, b, rows in leads["pairs"]:
+        pair = compare_slices(view, view.ranked[a], view.ranked[b], families)
+        expected = [row.difference for row in pair.rows]
+        assert [row[0] for row in rows] == pytest.approx(expected, abs=1e-4)
 
 
 def test_with_too_many_queries_the_page_lists_those_that_differ_most(
@@ -288,43 +309,66 @@ def test_with_too_many_queries_the_page_lists_those_that_differ_most(
 
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     families = {"field id": [f"value {i:02}" for i in range(view.n)]}
-    monkeypatch.setattr(tests, "slice_labels", lambda queries, cluster: families)
-    context = statistics_section(view).context
+    monkeypatch.setattr(pairs, "slice_labels", lambda queries, cluster: families)
+    context = pairs_section(view).context
     assert context["small_slices"][0] == ("id: value 00", 1)
     assert len(context["small_slices"]) == 20
     assert context["small_left"] == 28
 
 
+MEASURED = {"stages": (), "measured_at": ""}
+
+
 @pytest.mark.parametrize(
-    ("price_of_x", "price_of_y", "sentence"),
+    ("prices", "latencies", "sentences"),
     [
-        pytest.param(None, 1.0, "", id="a price is unknown"),
-        pytest.param(2.0, 2.0, "", id="the prices are the same"),
-        pytest.param(2.0, 1.0, " Cheapest: y.", id="y is cheaper"),
+        pytest.param(
+            (None, 1.0, 0.0),
+            (None, None, None),
+            [
+                "Latency was not measured: set `[latency] sample = 20`.",
+                "The price of {0} is unknown: set price.",
+            ],
+            id="unknown",
+        ),
+        pytest.param(
+            (0.0, 0.0, 0.0),
+            (320.0, 10.0, 20.0),
+            [
+                "Of the three that may be best, {1} is the fastest.",
+                "All run on this machine: $0.",
+            ],
+            id="local",
+        ),
+        pytest.param(
+            (2.0, 1.0, 3.0),
+            (320.0, None, 20.0),
+            [
+                "The latency of {1} was not measured.",
+                "Of the two that may be best, {2} is the fastest.",
+                "{1} is the cheapest: $1.00 per million queries.",
+            ],
+            id="priced",
+        ),
     ],
 )
-def test_the_cheapest_of_equals_is_named_if_every_price_is_known(
-    view, monkeypatch, price_of_x, price_of_y, sentence
-):
-    costs = {
-        "x": SimpleNamespace(usd_per_million=price_of_x, p95=None, vector_bytes=0.0),
-        "y": SimpleNamespace(usd_per_million=price_of_y, p95=None, vector_bytes=0.0),
-    }
-    monkeypatch.setattr(decision, "retriever_costs", lambda results: costs)
-    comparison = next(iter(view.evaluation.leader_comparisons.values()))
-    evaluation = view.evaluation.model_copy(
-        update={
-            "means": {"x": 0.5, "y": 0.5},
-            "leader_comparisons": {"y": comparison},
-        }
+def test_costs_in_sentences(view, monkeypatch, prices, latencies, sentences):
+    costs = {}
+    for name, price, p95 in zip(view.ranked, prices, latencies, strict=True):
+        costs[name] = SimpleNamespace(usd_per_million=price, p95=p95, **MEASURED)
+    monkeypatch.setattr(cost_sentences, "retriever_costs", lambda results: costs)
+    undecided = shown(
+        view.evaluation, **dict.fromkeys(view.evaluation.others, "undecided")
     )
-    equal = SimpleNamespace(results=None, evaluation=shown(evaluation, y="equivalent"))
-    assert decision.cheapest_sentences(equal) == sentence
+    told = cost_sentences.cost_sentences(
+        replace(view, evaluation=undecided.model_copy(update={"choice": None}))
+    )
+    assert told == [sentence.format(*view.ranked) for sentence in sentences]
 
 
 def test_the_leaders_pairs_come_first_with_the_higher_mean_as_a(view):
     comparisons = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    rows = statistics_section(view).context["rows"]
+    rows = pairs_section(view).context["rows"]
     pairs = [(row.a, row.b) for row in rows]
     assert pairs == list(combinations(view.ranked, 2))
     assert pairs != list(comparisons)
@@ -336,9 +380,9 @@ def test_the_leaders_pairs_come_first_with_the_higher_mean_as_a(view):
 
 
 def test_of_many_pairs_only_those_of_leader_and_baseline_are_listed(view, monkeypatch):
-    all_rows = statistics_section(view).context["rows"]
-    monkeypatch.setattr(tests, "MAX_TEST_ROWS", 2)
-    section = statistics_section(view)
+    all_rows = pairs_section(view).context["rows"]
+    monkeypatch.setattr(pairs, "MAX_TEST_ROWS", 2)
+    section = pairs_section(view)
     assert section.context["rows"] == all_rows[:2]
     assert section.context["left"] == 1
     markdown = markdown_report(view, [section])
@@ -348,8 +392,8 @@ def test_of_many_pairs_only_those_of_leader_and_baseline_are_listed(view, monkey
 @pytest.mark.parametrize(
     ("verdict", "headline"),
     [
-        ("worse", "{leader} leads; undecided against all others"),
-        ("undecided", "Undecided: no difference is shown between the 3 retrievers"),
+        ("worse", "{leader} leads"),
+        ("undecided", "Undecided"),
     ],
 )
 def test_the_headline_does_not_deny_a_difference_that_a_test_shows(
@@ -414,8 +458,8 @@ def test_compare_prints_the_diagnostics_of_the_page(baseline_view, capsys):
 
 
 def test_pairs_beyond_the_budget_are_counted(baseline_view, monkeypatch):
-    monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * baseline_view.n)
-    assert statistics_section(baseline_view).context["evidence_left_out"] == 1
+    monkeypatch.setattr(pairs, "MAX_PAIR_QUERIES", 2 * baseline_view.n)
+    assert pairs_section(baseline_view).context["evidence_left_out"] == 1
 
 
 @pytest.fixture(scope="module")
@@ -446,69 +490,42 @@ def queries_found_within(view, depth):
     return found_queries
 
 
-def members_by_key(view):
-    """Key of a group -> the ids of its queries."""
-    members = {}
-    for group in group_queries(view):
-        members[group.key] = {view.ids[i] for i in group.query_indices}
-    return members
+def members_by_title(view):
+    """Title of a group -> the ids of its queries."""
+    return {group.title: set(group.query_ids) for group in group_queries(view)}
 
 
 def test_queries_that_nobody_finds_are_grouped(failing_view):
     near = queries_found_within(failing_view, 3)
     far = queries_found_within(failing_view, 5)
-    members = members_by_key(failing_view)
+    members = members_by_title(failing_view)
     nobody = set(failing_view.ids) - set.union(*near.values())
-    assert members["nobody"] == nobody
-    assert members["deep"] == nobody & set.union(*far.values())
-    assert members["nobody"] and members["deep"]
+    deep = nobody & set.union(*far.values())
+    assert members["Found by none in its first 3"] == nobody != set()
+    assert members["of these, found at 4 to 5"] == deep != set()
 
 
 def test_queries_that_one_retriever_alone_finds_are_grouped(failing_view):
     near = queries_found_within(failing_view, 3)
-    members = members_by_key(failing_view)
+    members = members_by_title(failing_view)
+    alone = {}
     for retriever, found_queries in near.items():
         others = [near[other] for other in near if other != retriever]
-        alone = found_queries - set.union(*others)
-        assert members.get(f"only-{retriever}", set()) == alone
-    assert members["only-hashing"] and members["only-bm25"]
+        alone[retriever] = found_queries - set.union(*others)
+    leader = failing_view.ranked[0]
+    others = set.union(*(alone[name] for name in failing_view.ranked[1:]))
+    assert members.get(f"Found by {leader} alone", set()) == alone[leader]
+    assert members["Found by one other alone"] == others != set()
 
 
-def test_every_miss_has_a_cause(failing_view):
-    near = queries_found_within(failing_view, 3)
-    causes = miss_causes(failing_view)
-    for i, query_id in enumerate(failing_view.ids):
-        missing = {name for name in near if query_id not in near[name]}
-        assert set(causes.get(i, {})) == missing
-
-
-def test_a_cause_names_the_rank_and_the_parts_that_had_a_document(failing_view):
-    near = queries_found_within(failing_view, 3)
-    far = queries_found_within(failing_view, 5)
-    all_causes = set()
-    for i, causes in miss_causes(failing_view).items():
-        query_id = failing_view.ids[i]
-        for retriever, cause in causes.items():
-            parts = failing_view.resolved.uses(retriever)
-            part_found = any(query_id in near[part] for part in parts)
-            assert bool(re.search(r"rank \d", cause)) == (query_id in far[retriever])
-            assert cause.startswith("lost") == part_found
-            all_causes.add(cause)
-    assert "its first hit has no label" in all_causes
-
-
-def test_misses_of_truncated_documents_have_that_cause(failing_view):
-    manifest = failing_view.manifest
-    truncated = records.RetrieverQuality(notes={"truncated": tuple(small.TEXTS)})
-    ledger = replace(
-        manifest.ledger,
-        retrievers={**manifest.ledger.retrievers, "hashing": truncated},
-    )
-    results = replace(failing_view.results, manifest=replace(manifest, ledger=ledger))
-    view = build_view(results)
-    causes = miss_causes(view).values()
-    assert any("read only the start" in cause.get("hashing", "") for cause in causes)
-    assert not any("read only the start" in cause.get("bm25", "") for cause in causes)
+def test_every_query_is_in_the_last_group_the_worst_first(failing_view):
+    *_, every = group_queries(failing_view)
+    assert (every.title, every.count) == ("All queries", failing_view.n)
+    scores = failing_view.values_by_measure[failing_view.primary]
+    leader, *others = failing_view.ranked
+    gaps = scores[leader] - np.max([scores[name] for name in others], axis=0)
+    in_order = [gaps[failing_view.ids.index(one)] for one in every.query_ids]
+    assert in_order == sorted(in_order)
 
 
 RERANKED = """[[retrievers]]
@@ -526,14 +543,10 @@ def reranked(tmp_path, monkeypatch):
 
 
 def test_the_ceiling_bounds_the_scores_of_a_reranker(reranked):
-    evidence = script_data(reranked.folder / "report.html", "evidence")
-    names = [retriever["name"] for retriever in evidence["retrievers"]]
-    number = names.index("reranked")
-    first_stage = names.index("bm25")
-    assert evidence["retrievers"][number]["before"] == first_stage
-    for query in evidence["queries"]:
-        best = max(query["scores"][number], query["scores"][first_stage])
-        assert query["ceilings"][str(number)] >= best - 1e-6
+    ceiling = find_rerankings(build_view(reranked))["reranked"].ceiling
+    scores = scores_by_retriever(reranked, "nDCG@3")
+    best = scores[["reranked", "bm25"]].max(axis=1)
+    assert (ceiling >= best.to_numpy() - 1e-6).all()
 
 
 def test_the_row_of_a_reranker_has_the_means_and_counts_of_the_scores(reranked):
@@ -550,11 +563,7 @@ def test_the_row_of_a_reranker_has_the_means_and_counts_of_the_scores(reranked):
 
 def test_the_row_of_a_reranker_has_the_mean_ceiling(reranked):
     (row,) = reranker_rows(build_view(reranked))
-    evidence = script_data(reranked.folder / "report.html", "evidence")
-    names = [retriever["name"] for retriever in evidence["retrievers"]]
-    key = str(names.index("reranked"))
-    ceilings = [query["ceilings"][key] for query in evidence["queries"]]
-    expected = sum(ceilings) / len(ceilings)
+    expected = find_rerankings(build_view(reranked))["reranked"].ceiling.mean()
     assert row["ceiling"] == pytest.approx(expected, abs=1e-6)
     uplift = reranked.tests[reranked.tests["family"] == "rerank uplift"]
     assert uplift["note"].tolist() == [f"ceiling {row['ceiling']:.4f}"]

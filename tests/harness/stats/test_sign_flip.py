@@ -1,6 +1,7 @@
 """The sign-flip test: its p against enumeration, in every method."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -109,3 +110,19 @@ def test_the_saddlepoint_is_near_the_grid() -> None:
 def test_differences_of_float_noise_count_as_zero() -> None:
     noisy = np.array([0.3 - 0.2 - 0.1, 0.1, 0.2, 0.3])
     assert flip_signs(noisy, 1e-10) == flip_signs(np.array([0.1, 0.2, 0.3]), 1e-10)
+
+
+@pytest.mark.parametrize("losses", [5, 60, 200])
+def test_many_differences_of_two_sizes_are_counted_to_the_smallest_number(losses):
+    # Each won query differs by 1/2: that is the sign test, which SciPy counts exactly.
+    won = np.full(1_100, 0.5)
+    differences = np.concatenate([won, np.full(losses, -0.5)])
+    expected = stats.binomtest(losses, len(differences)).pvalue
+    test = flip_signs(differences, 1e-10)
+    assert test.two_sided == pytest.approx(expected, rel=1e-9, abs=1e-307)
+
+
+def test_a_chance_below_the_smallest_number_is_the_smallest_number():
+    differences = np.concatenate([np.full(4_000, 0.5), np.full(200, -0.25)])
+    test = flip_signs(differences, 1e-10)
+    assert (test.two_sided, test.method) == (sys.float_info.min, "convolved")

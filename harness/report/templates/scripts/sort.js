@@ -1,21 +1,25 @@
-// Tables: a button in each header sorts by its column; a third press restores the order.
-for (const table of found("table.sortable")) {
-  const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    const numeric = head.classList.contains("n");
-    const steps = numeric ? ["descending", "ascending", null] : ["ascending", "descending", null];
-    const order = numeric ? (x, y) => x - y : new Intl.Collator(undefined, { numeric: true }).compare;
-    const key = ({ dataset: { value }, textContent }) => (numeric ? parseFloat(value ?? textContent.replace("\u2212", "-").replace(/[$,]/g, "")) : value ?? textContent);
-    const press = put(make("button", "", ...head.childNodes), { type: "button" });
-    head.append(press);
-    on(press, "click", () => {
-      const next = steps[(steps.indexOf(head.getAttribute("aria-sort")) + 1) % 3], sign = next === "ascending" ? 1 : -1;
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      if (next) head.setAttribute("aria-sort", next);
-      const keyed = rows.map((row) => [key(row.cells[column]), row]);
-      // Values that are not numbers come last in both directions.
-      if (next) keyed.sort(([x], [y]) => Number.isNaN(x) - Number.isNaN(y) || sign * order(x, y));
-      body.append(...keyed.map(([, row]) => row));
-    });
+// Tables: a button in a head sorts by its column; what is good comes first.
+for (const head of found("th[data-sort]")) {
+  const table = head.closest("table"), [body] = table.tBodies, { sort } = head.dataset;
+  const press = make("button", "", ...head.childNodes);
+  press.type = "button";
+  head.append(press);
+  const key = (row) => {
+    const cell = row.cells[head.cellIndex];
+    if (sort === "text") return cell.textContent;
+    const number = cell?.dataset.value ?? (cell?.textContent ?? "").replace("\u2212", "-").replace(/,/g, "");
+    return number === "" ? NaN : Number(number);
+  };
+  const compare = sort === "text" ? new Intl.Collator(undefined, { numeric: true }).compare : (x, y) => x - y;
+  on(press, "click", () => {
+    const before = head.ariaSort, first = sort === "high" ? "descending" : "ascending";
+    const next = before === first ? (first === "ascending" ? "descending" : "ascending") : first;
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", next);
+    const sign = next === "ascending" ? 1 : -1;
+    const keyed = [...body.rows].map((row) => [key(row), row]);
+    // Values that are not numbers come last in both directions.
+    keyed.sort(([x], [y]) => Number.isNaN(x) - Number.isNaN(y) || sign * compare(x, y));
+    body.append(...keyed.map(([, row]) => row));
   });
 }

@@ -1,13 +1,14 @@
 // Helpers of all scripts. Texts are inserted as text.
-const root = document.documentElement;
-root.classList.add("js");
+document.documentElement.classList.add("js");
 const $ = (id) => document.getElementById(id);
-const first = (selector, within = document) => within.querySelector(selector);
 const found = (selector, within = document) => [...within.querySelectorAll(selector)];
-const on = (node, event, act) => node.addEventListener(event, act);
-const put = (node, attributes) => {
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  return node;
+const on = (node, event, act) => node?.addEventListener(event, act);
+// Packed JSON, or null if the page has none.
+const content = async (id) => {
+  if (!$(id)) return null;
+  const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(unpacked).json();
 };
 const make = (tag, className, ...inside) => {
   const node = document.createElement(tag);
@@ -15,37 +16,25 @@ const make = (tag, className, ...inside) => {
   node.append(...inside);
   return node;
 };
-const SVG = "http://www.w3.org/2000/svg";
-const drawn = (tag, attributes, ...inside) => {
-  const node = put(document.createElementNS(SVG, tag), attributes);
-  node.append(...inside);
-  return node;
-};
-const button = (text, act) => {
-  const node = put(make("button", "look", text), { type: "button" });
-  on(node, "click", act);
+const drawn = (tag, attributes) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   return node;
 };
 const minus = (text) => text.replace("-", "\u2212");
-const count = (number) => number.toLocaleString("en");
-const queries = (number) => `${count(number)} ${number === 1 ? "query" : "queries"}`;
 // Rounded as in Python.
 const decimals = (signDisplay) => {
   const digits = { minimumFractionDigits: 3, maximumFractionDigits: 3, roundingMode: "halfEven", signDisplay };
   const { format } = new Intl.NumberFormat("en", digits);
-  return (value) => (Number.isNaN(value) ? "–" : minus(format(value)));
+  return (value) => minus(format(value));
 };
 const round = decimals("negative"), signed = decimals("exceptZero");
 const fold = (text) => text.normalize("NFKC").toLocaleLowerCase();
-
 // An element that scrolls gets a tab stop; others get none.
-const SCROLLS = ".scroll, .columns, .full, pre";
-const fits = (node) => node.scrollWidth <= node.clientWidth + 1 && node.scrollHeight <= node.clientHeight + 1;
 const sizes = new ResizeObserver((seen) => {
   for (const { target } of seen) {
-    const node = target.closest(SCROLLS);
-    if (fits(node)) node.removeAttribute("tabindex"); else node.tabIndex = 0;
+    if (target.scrollWidth > target.clientWidth + 1 || target.scrollHeight > target.clientHeight + 1) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
   }
 });
-const watchSize = (node) => [node, ...node.children].forEach((one) => sizes.observe(one));
-found(SCROLLS).forEach(watchSize);
+found(".scroll, .found").forEach((node) => sizes.observe(node));

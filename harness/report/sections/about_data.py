@@ -1,9 +1,9 @@
-"""The warnings of a run."""
+"""The data in sentences."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.english import join_names
+from harness.english import count_of, join_names
 from harness.evaluation.warnings import WarningKind, warning_sentence
 from harness.experiment import RelevanceConfig
 from harness.measures import parse_measure
@@ -15,22 +15,68 @@ from harness.report.templates import Section
 from harness.report.view import View
 from harness.scoring.other_grades import other_grades
 from harness.stats.power import MIN_POWER_DIFFERENCES
+from harness.wording.conclusion import lead_sentence, verdict_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
 from retrievers.options.tables import validated
 
+MAX_NAMED_SHARES = 4
+"""Retrievers up to which each has its share of labelled hits in a sentence."""
 
-def trust_section(view: View) -> Section:
-    """Warnings of the run and of the labels; all counts are in one fold."""
+
+def data_section(view: View) -> Section:
+    """What the labels cover, and every warning; all counts are in one fold."""
     grade_rules = compare_grade_rules(view)
+    screen = first_screen(view)
+    # The leaderboard has the lead over the next.
+    lead = lead_sentence(view.evaluation)
+    details = [
+        sentence
+        for sentence in verdict_lines(view.evaluation).details
+        if sentence != lead
+    ]
     context = {
-        "notes": [*first_screen(view).warnings, *trust_warnings(view, grade_rules)],
+        "notes": [
+            *screen.warnings[len(screen.shown_warnings) :],
+            *_label_sentences(view),
+            *trust_warnings(view, grade_rules),
+            *map(view.with_short_names, details),
+            *_ceiling_sentences(view),
+        ],
         "readings": grade_rules,
-        "ceilings": _ceiling_sentences(view),
         "labels": count_label_sources(view),
         "counted": quality_tables(view),
         "data": describe_dataset(view),
     }
-    return Section("trust", "Trust", context)
+    return Section("data", "Data", context)
+
+
+def _label_sentences(view: View) -> Iterator[str]:
+    """How many documents of each query have a label, and of each ranking."""
+    counts = [_count_relevant(view, query_id) for query_id in view.ids]
+    if not any(counts):
+        return
+    fewest = min(counts)
+    most = max(counts)
+    labelled = count_of(most, "labelled document")
+    if fewest < most:
+        labelled = f"{fewest} to {labelled}"
+    yield f"Each query has {labelled}."
+    shares = view.evaluation.judged_shares
+    names = [name for name in view.ranked if name in shares]
+    if len(names) > MAX_NAMED_SHARES:
+        names = [names[0], min(names, key=shares.__getitem__)]
+    if not names:
+        return
+    first, *others = names
+    sentence = f"{100 * shares[first]:.0f} % of {first}'s first {view.cutoff} documents"
+    sentence += " have a label"
+    for name in others:
+        sentence += f", {100 * shares[name]:.0f} % of {name}'s"
+    yield f"{sentence}."
+
+
+def _count_relevant(view: View, query_id: str) -> int:
+    return sum(grade > 0 for grade in view.grades[query_id].values())
 
 
 def compare_grade_rules(view: View) -> dict[str, Any] | None:
@@ -49,9 +95,9 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
     labels = {
         query_id: labelled.labels for query_id, labelled in view.results.queries.items()
     }
-    hits_by_retriever = (
-        (name, view.ranking_digests[name].primary_hits) for name in view.retrievers
-    )
+    hits_by_retriever = {
+        name: view.ranking_digests[name].primary_hits for name in view.retrievers
+    }
     rows = winners_by_rule(
         primary,
         other_grades(labels, relevance),
@@ -162,9 +208,8 @@ def _judged_warnings(view: View) -> list[str]:
     if not view.scores.has_irrelevant_labels:
         # Then Judged equals precision, and does not show pooling.
         return [
-            "Labels name relevant documents only; every other document counts as "
-            "irrelevant. That favours retrievers whose results were read during "
-            "labelling."
+            "Labels name relevant documents only; any other counts as irrelevant, "
+            "which favours retrievers whose results were labelled."
         ]
     return [
         warning_sentence(warning)

@@ -1,8 +1,9 @@
-"""The tables of tests."""
+"""Every pair of retrievers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
+from harness.english import short_p_text
 from harness.evaluation.board import smallest_wilcoxon_p
 from harness.evaluation.pair_diagnostics import (
     PairDiagnostics,
@@ -10,15 +11,16 @@ from harness.evaluation.pair_diagnostics import (
     pairs_to_inspect,
 )
 from harness.evaluation.query_slices import slice_labels, small_slices
-from harness.evaluation.verdict import Comparison, TestRow
+from harness.evaluation.verdict import Comparison, TestRow, Verdict
+from harness.report.numbers import difference_text
 from harness.report.sections.slices import slice_label
 from harness.report.templates import Section
-from harness.report.view import View, beaten_letters, retriever_letters
-from harness.wording.conclusion import verdict_lines
+from harness.report.view import View
 from harness.wording.verdicts import (
     VERDICT_SIGNS,
     reason_words,
     settings_sentence,
+    short_settings_sentence,
     verdict_word,
 )
 
@@ -37,42 +39,42 @@ MAX_TEST_ROWS = 200
 
 If there are more, only those of the leader and the baseline.
 """
+MAX_LISTED_NAMES = 6
+"""Retrievers above which pairs are a matrix of signs."""
+STATE_BY_VERDICT = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.EQUIVALENT: "good",
+    Verdict.UNDECIDED: "undecided",
+}
 MAX_SMALL_SLICES = 20
 """Most small slices that are named: a field may have a different value for each
 query."""
 
 
-def statistics_section(view: View) -> Section:
-    """The means of every measure, and the tests if there are two or more retrievers."""
-    beaten = {measure: beaten_letters(view, measure) for measure in view.measures}
-    context: dict[str, Any] = {
-        "means": {retriever: _summaries(view, retriever) for retriever in view.ranked},
-        "best": {measure: _highest_mean(view, measure) for measure in view.measures},
-        "letters": retriever_letters(view),
-        "beaten": beaten,
-        "lettered": any(any(letters.values()) for letters in beaten.values()),
-    }
+class MatrixCell(NamedTuple):
+    """The verdict of one pair."""
+
+    sign: str
+    state: str
+    """The name of its colour in the style sheet, and its word."""
+    numbers: str
+    """The difference of the means, with p."""
+
+
+class MatrixRow(NamedTuple):
+    """One retriever against all."""
+
+    number: int
+    retriever: str
+    cells: tuple[MatrixCell | None, ...]
+    """In the order of the rows; None for itself."""
+
+
+def pairs_section(view: View) -> Section | None:
+    """Every pair on the primary measure; None without a second retriever."""
     if len(view.retrievers) < 2:
-        return Section("tests", "Measures", {**context, "rows": []})
-    return Section("tests", "Tests", context | tests_context(view))
-
-
-def _summaries(view: View, retriever: str) -> dict[str, Any]:
-    """Return measure -> the retriever's summary, for measures that have one."""
-    summary = view.evaluation.summary
-    return {
-        measure: summary[measure][retriever]
-        for measure in view.measures
-        if retriever in summary[measure]
-    }
-
-
-def _highest_mean(view: View, measure: str) -> float:
-    return max(row.mean for row in view.evaluation.summary[measure].values())
-
-
-def tests_context(view: View) -> dict[str, Any]:
-    """The comparisons of the primary measure, further evidence, the other tests."""
+        return None
     comparisons = view.comparisons[view.primary]
     rows = _listed_comparisons(view, comparisons)
     diagnostics = diagnose_view_pairs(view)
@@ -80,11 +82,12 @@ def tests_context(view: View) -> dict[str, Any]:
     small = _small_slices(view)
     families = other_families(view)
     family_rows = sum(len(family) for family in families.values())
-    details = verdict_lines(view.evaluation).details
-    return {
+    is_matrix = view.evaluation.baseline == "" and len(view.ranked) > MAX_LISTED_NAMES
+    context = {
+        "sentence": _pairs_sentence(view, comparisons, is_matrix=is_matrix),
         "settings": settings_sentence(view.settings),
-        "details": [view.with_short_names(sentence) for sentence in details],
         "rows": rows,
+        "matrix": _matrix_rows(view, comparisons) if is_matrix else (),
         "left": len(comparisons) - len(rows),
         "floors": smallest_wilcoxon_p(comparisons, view.settings),
         "evidence": diagnostics,
@@ -97,6 +100,46 @@ def tests_context(view: View) -> dict[str, Any]:
         "word": verdict_word,
         "reason": reason_words,
     }
+    return Section("pairs", "All pairs", context)
+
+
+def _pairs_sentence(
+    view: View, comparisons: Sequence[Comparison], *, is_matrix: bool
+) -> str:
+    """How the pairs were decided; of a matrix, how many differ."""
+    if not is_matrix:
+        return short_settings_sentence(view.settings, len(comparisons))
+    decided = sum(row.verdict.shows_difference for row in comparisons)
+    equal = sum(row.verdict is Verdict.EQUIVALENT for row in comparisons)
+    undecided = len(comparisons) - decided - equal
+    verb = "differs" if decided == 1 else "differ"
+    sentence = f"{decided} of {len(comparisons)} pairs {verb} significantly"
+    if equal:
+        sentence += f"; {equal} {'is' if equal == 1 else 'are'} as good"
+    if undecided:
+        sentence += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided"
+    return f"{sentence}. ▲ the row scores higher, ▼ lower."
+
+
+def _matrix_rows(
+    view: View, comparisons: Sequence[Comparison]
+) -> tuple[MatrixRow, ...]:
+    """The verdict of each pair, as seen from the row."""
+    cells: dict[tuple[str, str], MatrixCell] = {}
+    for comparison in comparisons:
+        for row in (comparison, comparison.swapped):
+            p = short_p_text(row.p_adjusted)
+            difference = difference_text(row.mean_difference)
+            cells[row.a, row.b] = MatrixCell(
+                VERDICT_SIGNS[row.verdict],
+                STATE_BY_VERDICT[row.verdict],
+                f"{difference}, p {p}",
+            )
+    rows: list[MatrixRow] = []
+    for number, name in enumerate(view.ranked, start=1):
+        row_cells = tuple(cells.get((name, other)) for other in view.ranked)
+        rows.append(MatrixRow(number, name, row_cells))
+    return tuple(rows)
 
 
 def other_families(view: View) -> dict[str, list[TestRow]]:

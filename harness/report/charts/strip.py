@@ -1,0 +1,80 @@
+"""The axis of the dots in a table's rows."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.report.charts.axes import round_steps, tick_labels
+
+AXIS_ROOM = 0.03
+"""Share of the axis that is left free on each side."""
+MIN_TICKS = 2
+MAX_TICKS = 5
+EMPTY_ROOM = 0.05
+"""Half the width of an axis on which all differences are 0."""
+
+
+class Tick(NamedTuple):
+    """A round value of the axis with its label."""
+
+    value: float
+    label: str
+
+
+class StripAxis(NamedTuple):
+    """The scale that all rows of one column share."""
+
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+    margin_low: float
+    """The ends of the margin are equal without one."""
+    margin_high: float
+
+    def percent(self, value: float) -> str:
+        """The position of a value, as an SVG attribute.
+
+        >>> StripAxis(0.0, 2.0, (), 0.0, 0.0).percent(0.5)
+        '25.0%'
+        """
+        return f"{self._share(value):.1f}%"
+
+    def width_percent(self, low: float, high: float) -> str:
+        """The distance of two values, as an SVG attribute."""
+        return f"{self._share(high) - self._share(low):.1f}%"
+
+    def _share(self, value: float) -> float:
+        return 100 * (value - self.low) / (self.high - self.low)
+
+
+def fit_strip_axis(
+    ends: Sequence[float],
+    margin: float | None,
+    *,
+    is_signed: bool = False,
+    max_ticks: int = MAX_TICKS,
+) -> StripAxis:
+    """Return an axis with some room, round ticks, and the margin.
+
+    Args:
+        ends: the lowest and highest value.
+        margin: differences below it do not matter; None without one.
+        is_signed: whether differences go both ways, so that labels have signs.
+        max_ticks: about how many.
+    """
+    low = min(ends)
+    high = max(ends)
+    room = (high - low) * AXIS_ROOM or EMPTY_ROOM
+    low -= room
+    high += room
+    ticks = round_steps(low, high, max_ticks)
+    while len(ticks) < MIN_TICKS:
+        max_ticks += 1
+        ticks = round_steps(low, high, max_ticks)
+    labels = tick_labels(ticks, "+" if is_signed else "-")
+    return StripAxis(
+        low,
+        high,
+        tuple(map(Tick, ticks, labels)),
+        margin_low=-(margin or 0.0) if is_signed else 0.0,
+        margin_high=margin or 0.0,
+    )

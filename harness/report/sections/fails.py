@@ -1,0 +1,244 @@
+"""The queries on which the leader fails."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.english import count_of
+from harness.pages import visible_text
+from harness.records import KEPT_RANKS
+from harness.report.numbers import difference_text, score_text
+from harness.report.query_browser import build_query_browser
+from harness.report.query_evidence import (
+    DocumentNumbers,
+    Evidence,
+    EvidenceGroup,
+    LabelledDocument,
+    QueryEvidence,
+    packed_size,
+)
+from harness.report.ranking_digests import EMPTY_RANKING, RankingDigest
+from harness.report.sections.failing_slices import failing_slices, property_texts
+from harness.report.sections.query_groups import (
+    QueryGroup,
+    group_queries,
+    leader_gaps,
+    order_by_loss,
+    rivals_of_leader,
+)
+from harness.report.templates import Section
+from harness.report.view import View
+from harness.wording.agent_trace import trace_sentence
+
+REMAINING_PAGE = "queries.html"
+"""The second page, with the queries for which the report has no room."""
+MAX_PAGE_BYTES = 1_000_000
+"""Largest size of a page's evidence."""
+MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
+"""Of the second page's."""
+DEFAULT_HITS = 10
+"""Hits of a ranking if the measure has no cutoff, or a deeper one."""
+SCORE_DIGITS = 4
+SINGLE_KEY = "Boxed: grades of the labelled documents."
+LABELLED_KEY = f"{SINGLE_KEY} Orange: the left retriever ranks it lower."
+
+
+class RemainingQueries(NamedTuple):
+    """The queries for which the page has no room."""
+
+    view: View
+    """Lists these queries only."""
+    section: Section
+
+
+def fails_section(view: View) -> Section:
+    """The card of the query on which the leader loses most, and all other queries."""
+    return _build_section(view, MAX_PAGE_BYTES)
+
+
+def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
+    """The queries that are not in the section of the page; None if it has all."""
+    on_page = {query.id for query in section.context["browser"].evidence.queries}
+    indices = tuple(i for i in view.order if visible_text(view.ids[i]) not in on_page)
+    if not indices:
+        return None
+    remaining = replace(view, listed_queries=indices)
+    return RemainingQueries(remaining, _build_section(remaining, MAX_REMAINING_BYTES))
+
+
+def _build_section(view: View, max_bytes: int) -> Section:
+    slices = failing_slices(view)
+    evidence = build_evidence(view, slices.groups, max_bytes)
+    context = {
+        "browser": build_query_browser(evidence, loss_sentence(view)),
+        "slices": slices,
+        "omitted": view.n - len(evidence.queries),
+        "remaining": REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
+    }
+    return Section("fails", "Where it fails", context)
+
+
+def loss_sentence(view: View) -> str:
+    """How many queries the leader lost, and which one is shown."""
+    leader = view.evaluation.leader
+    if len(view.ranked) == 1:
+        return f"This query scores lowest of {count_of(view.n, 'query')}."
+    gaps = leader_gaps(view)
+    lost = sum(gap < 0 for gap in gaps)
+    if not lost:
+        return f"{leader} lost no query. This one it scores lowest."
+    rivals = rivals_of_leader(view)
+    other = "another retriever"
+    if len(rivals) == 1:
+        other = rivals[0]
+    elif len(rivals) < len(view.ranked) - 1:
+        other = "one that is not shown to be worse"
+    return f"{leader} lost {lost:,} of {count_of(view.n, 'query')} to {other}. " + (
+        "This one it lost most." if lost > 1 else "It is this one."
+    )
+
+
+def build_evidence(
+    view: View, slice_groups: Sequence[QueryGroup], max_bytes: int
+) -> Evidence:
+    """Return the rankings of the page's queries.
+
+    The queries on which the leader loses most come first, as far as there is room.
+    """
+    numbers = DocumentNumbers()
+    queries = _queries_that_fit(view, numbers, max_bytes)
+    groups = group_queries(view, slice_groups)
+    return Evidence(
+        title=visible_text(view.manifest.name),
+        section=f"where {view.evaluation.leader} fails",
+        measure=view.names[view.primary].short,
+        query_count=view.n,
+        cutoff=shown_hits(view),
+        is_labelled=True,
+        retrievers=view.ranked,
+        means=tuple(view.evaluation.means.values()),
+        documents=tuple(map(view.document_title, numbers.document_ids)),
+        queries=queries,
+        groups=evidence_groups(groups, queries),
+        key=LABELLED_KEY if len(view.ranked) > 1 else SINGLE_KEY,
+    )
+
+
+def _queries_that_fit(
+    view: View, numbers: DocumentNumbers, max_bytes: int
+) -> tuple[QueryEvidence, ...]:
+    """Return the worst queries that have room, one at least."""
+    cutoff = shown_hits(view)
+    properties = property_texts(view)
+    gaps = leader_gaps(view)
+    listed = set(view.listed_queries)
+    queries: list[QueryEvidence] = []
+    size = 0
+    known_documents = 0
+    for i in filter(listed.__contains__, order_by_loss(view)):
+        query = _query_evidence(
+            view,
+            i,
+            gaps[i],
+            numbers=numbers,
+            cutoff=cutoff,
+            properties=", ".join(properties.get(view.ids[i], ())),
+        )
+        new_documents = numbers.document_ids[known_documents:]
+        known_documents += len(new_documents)
+        titles = [view.document_title(doc) for doc in new_documents]
+        size += packed_size([query, titles])
+        if queries and size > max_bytes:
+            break
+        queries.append(query)
+    return tuple(queries)
+
+
+def shown_hits(view: View) -> int:
+    """The number of hits of a card."""
+    return view.cutoff if view.cutoff <= KEPT_RANKS else DEFAULT_HITS
+
+
+def evidence_groups(
+    groups: Sequence[QueryGroup], queries: Sequence[QueryEvidence]
+) -> tuple[EvidenceGroup, ...]:
+    """The groups by the numbers of the page's queries."""
+    number_by_id = {query.id: number for number, query in enumerate(queries)}
+    rows: list[EvidenceGroup] = []
+    for group in groups:
+        ids = [visible_text(query_id) for query_id in group.query_ids]
+        on_page = tuple(
+            number_by_id[query_id] for query_id in ids if query_id in number_by_id
+        )
+        rows.append(EvidenceGroup(group.title, group.count, on_page, group.is_part))
+    return tuple(rows)
+
+
+def _query_evidence(
+    view: View,
+    i: int,
+    gap: float,
+    *,
+    numbers: DocumentNumbers,
+    cutoff: int,
+    properties: str,
+) -> QueryEvidence:
+    query_id = view.ids[i]
+    digests = [view.ranking_digests[retriever] for retriever in view.ranked]
+    hits: list[tuple[int, ...]] = []
+    for digest in digests:
+        ranking = digest.top_hits.get(query_id, EMPTY_RANKING)
+        hits.append(numbers.numbers(ranking.doc_ids[:cutoff]))
+    scores = view.values_by_measure[view.primary]
+    is_alone = len(view.ranked) == 1
+    return QueryEvidence(
+        id=visible_text(query_id),
+        text=view.query_text(query_id),
+        scores=tuple(
+            round(float(scores[name][i]), SCORE_DIGITS) for name in view.ranked
+        ),
+        hits=tuple(hits),
+        labelled=tuple(_labelled_documents(view, query_id, numbers)),
+        pair=(0, 0) if is_alone else (0, _best_rival(view, i)),
+        properties=properties,
+        amount=score_text(gap) if is_alone else difference_text(gap),
+        agents=_agent_sentences(digests, query_id),
+    )
+
+
+def _agent_sentences(
+    digests: Sequence[RankingDigest], query_id: str
+) -> tuple[str, ...]:
+    """What each agent did in the first trial; empty without any agent."""
+    traces = [digest.top_hits.get(query_id, EMPTY_RANKING).trace for digest in digests]
+    if not any(traces):
+        return ()
+    return tuple(
+        visible_text(trace_sentence(trace)) if trace else "" for trace in traces
+    )
+
+
+def _best_rival(view: View, i: int) -> int:
+    """The rival of the leader that scores best on a query."""
+    sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
+    scores = view.values_by_measure[view.primary]
+    rivals = rivals_of_leader(view)
+    return view.ranked.index(max(rivals, key=lambda name: sign * scores[name][i]))
+
+
+def _labelled_documents(
+    view: View, query_id: str, numbers: DocumentNumbers
+) -> list[LabelledDocument]:
+    """The relevant documents with their ranks, the highest grade first."""
+    grades = view.grades[query_id]
+    relevant = sorted(
+        (doc for doc in grades if grades[doc] > 0), key=lambda doc: (-grades[doc], doc)
+    )
+    documents: list[LabelledDocument] = []
+    for doc in relevant:
+        ranks = tuple(
+            view.ranking_digests[name].relevant_ranks.get(query_id, {}).get(doc, 0)
+            for name in view.ranked
+        )
+        documents.append(LabelledDocument(numbers.number(doc), grades[doc], ranks))
+    return documents

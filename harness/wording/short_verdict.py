@@ -1,0 +1,106 @@
+"""A verdict in one short line."""
+
+from typing import Literal, NamedTuple
+
+from harness.english import count_of, join_names
+from harness.evaluation.evaluation import Evaluation, SweepChoice
+from harness.evaluation.verdict import Verdict
+
+MAX_BEATEN_NAME = 30
+"""Characters of the one retriever that is named."""
+
+
+class ShortVerdict(NamedTuple):
+    """The verdict of one run, in about 60 characters."""
+
+    state: Literal["good", "undecided", "muted"]
+    """The name of its colour."""
+    sign: str
+    word: str
+    retriever: str
+    """The one that is used, kept, or leads; may be empty."""
+    words: str
+    """What follows its name."""
+
+
+NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
+
+
+def short_verdict(evaluation: Evaluation) -> ShortVerdict:
+    """Return the verdict of a run in one line."""
+    verdict = _verdict_without_pairs(evaluation)
+    if verdict is None and evaluation.sweep is not None:
+        verdict = _sweep_verdict(evaluation.sweep)
+    if verdict is None and evaluation.baseline:
+        verdict = _baseline_verdict(evaluation)
+    return verdict or _leader_verdict(evaluation)
+
+
+def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
+    """Return why no pair decides; None if one may."""
+    if evaluation.failed:
+        retrievers = len(evaluation.failed) + len(evaluation.means)
+        words = f"{len(evaluation.failed)} of {retrievers} retrievers failed"
+        return ShortVerdict("muted", "×", "failed", "", words)
+    if not evaluation.measured:
+        return ShortVerdict("muted", "", "no scores", "", "every score is 0")
+    if not evaluation.others:
+        words = "has no other to compare"
+        return ShortVerdict("muted", "", "alone", evaluation.leader, words)
+    return None
+
+
+def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
+    leader = evaluation.leader
+    others = len(evaluation.others)
+    undecided = list(evaluation.queries_needed)
+    is_claimed = evaluation.settings.judged_by_people and not evaluation.undeclared
+    if undecided or not is_claimed:
+        words = _lead_words(undecided, others)
+        return ShortVerdict("undecided", "?", "undecided", leader, words)
+    worse = evaluation.shown_worse
+    words = _beaten_words(worse)
+    if not worse:
+        words = f"is as good as {count_of(others, 'other')}"
+    return ShortVerdict("good", "●", "use", leader, words)
+
+
+def _beaten_words(worse: tuple[str, ...]) -> str:
+    if len(worse) == 1:
+        return f"beats {worse[0][:MAX_BEATEN_NAME]}"
+    return "beats both others" if len(worse) == 2 else f"beats {len(worse)} others"
+
+
+def _lead_words(undecided: list[str], others: int) -> str:
+    if len(undecided) == others:
+        rivals = {1: "the other", 2: "both others"}.get(others, f"all {others} others")
+    elif len(undecided) == 1:
+        rivals = join_names(undecided)[:MAX_BEATEN_NAME]
+    else:
+        rivals = f"{len(undecided)} of {others}"
+    return f"leads; {rivals} may be as good"
+
+
+def _sweep_verdict(choice: SweepChoice) -> ShortVerdict:
+    settings = count_of(choice.configurations, "setting")
+    if choice.too_few:
+        words = f"leads {settings}; too few queries"
+        return ShortVerdict("undecided", "?", "undecided", choice.chosen, words)
+    if choice.beats:
+        words = f"is the best of {settings}"
+        return ShortVerdict("good", "●", "use", choice.chosen, words)
+    words = f"none of {settings} beats it"
+    return ShortVerdict("good", "●", "keep", choice.default, words)
+
+
+def _baseline_verdict(evaluation: Evaluation) -> ShortVerdict | None:
+    """Return the verdict against the baseline; None if nothing is shown."""
+    rows = evaluation.baseline_comparisons
+    better = [row.a for row in rows if row.verdict is Verdict.BETTER]
+    if better:
+        words = f"beats {evaluation.baseline[:MAX_BEATEN_NAME]}"
+        return ShortVerdict("good", "●", "use", better[0], words)
+    if any(row.verdict is Verdict.WORSE for row in rows):
+        words = "nothing is shown to beat it"
+        return ShortVerdict("good", "●", "keep", evaluation.baseline, words)
+    return None

@@ -1,0 +1,41 @@
+"""Verdicts in one short line."""
+
+import numpy as np
+import pytest
+
+from harness.wording.short_verdict import short_verdict
+from tests.support.scored import compare, concluded
+
+BASE = np.random.default_rng(4).random(60) / 2
+NEAR = BASE + 0.4 - 0.01 * np.random.default_rng(5).random(60)
+
+
+@pytest.mark.parametrize(
+    ("scores", "line"),
+    [
+        ({"a": BASE + 0.4, "b": BASE}, "● use a beats b"),
+        ({"a": BASE + 0.4, "b": BASE, "c": BASE}, "● use a beats both others"),
+        (
+            {"a": BASE + 0.4, "near": BASE + 0.4, "c": BASE},
+            "? undecided a leads; near may be as good",
+        ),
+        ({"a": BASE, "b": BASE}, "? undecided a leads; the other may be as good"),
+        ({"a": BASE}, "alone a has no other to compare"),
+        ({"a": 0 * BASE, "b": 0 * BASE}, "no scores  every score is 0"),
+    ],
+)
+def test_a_verdict_fits_one_line(scores, line):
+    evaluation = concluded(scores, compare(scores) if len(scores) > 1 else ())
+    verdict = short_verdict(evaluation)
+    parts = [verdict.sign, verdict.word, verdict.retriever, verdict.words]
+    assert " ".join(parts).strip() == line
+    assert len(line) <= 60
+
+
+def test_a_failed_retriever_is_no_winner():
+    scores = {"a": BASE + 0.4, "b": BASE}
+    evaluation = concluded(scores, compare(scores))
+    failed = evaluation.model_copy(update={"failed": {"ours": "refused"}})
+    verdict = short_verdict(failed)
+    assert (verdict.state, verdict.word) == ("muted", "failed")
+    assert verdict.words == "1 of 3 retrievers failed"
