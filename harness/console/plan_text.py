@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from harness.english import count_of
 from harness.preflight.judging_plan import JudgingPlan
 from harness.preflight.plan import PlannedModel, PlanTotal, RunPlan
+from harness.preflight.service_rows import AskedPlan
 from harness.preflight.throughput import REQUEST_SECONDS
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.types import Limits
@@ -70,6 +71,8 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
         )
     for model in plan.models:
         yield from _model_notes(model)
+    for asked in plan.asked:
+        yield _asked_sentence(asked)
     if plan.judging is not None:
         yield _judge_note(plan.judging)
     if any(row.minutes is None for row in plan.rows):
@@ -96,6 +99,25 @@ def _model_notes(model: PlannedModel) -> Iterator[str]:
     yield f"{model.retriever}: {part}{note}"
     if model.documents_uncut:
         yield f"{model.retriever}: documents count uncut, since chunk.call is not run"
+
+
+def _asked_sentence(asked: AskedPlan) -> str:
+    """Return calls, tokens and dollars of a service or an agent, in words."""
+    row = asked.row
+    if not row.calls:
+        return f"{row.retriever}: all its answers are cached"
+    factors = [f"{count_of(asked.calls, 'call')}", f"{asked.trials} trials"]
+    if asked.trials == 1:
+        factors.pop()
+    product = " x ".join([*factors, count_of(asked.queries, "query")])
+    if not asked.is_limit:
+        return f"{row.retriever}: {product}, {row.calls:,} not cached"
+    tokens = amount_text(row.tokens, 0, "")
+    dollars = amount_text(row.usd, 4, "")
+    return (
+        f"{row.retriever}: at most {product} = {row.calls:,} calls, "
+        f"{tokens} tokens, {dollars} dollars"
+    )
 
 
 def _rate_text(limits: Limits) -> str:

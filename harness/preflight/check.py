@@ -26,6 +26,7 @@ from harness.preflight.detectable import (
 )
 from harness.preflight.plan import RunPlan, plan_run
 from harness.preflight.truncation import TruncationEstimate, estimate_truncation
+from retrievers.agents.agent import Agent
 from retrievers.bm25 import BM25, queries_without_shared_word
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, collect_errors
@@ -204,6 +205,8 @@ def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
     if not built.user_functions:
         problems: list[Problem] = []
         for retriever in built.other_retrievers:
+            if isinstance(retriever, Agent):  # what its model lacks is a warning
+                continue
             found = missing_requirements(built.name, retriever)
             ids = [query.id for query in dataset.queries]
             problems += found or unanswered_queries(built.name, retriever, ids)
@@ -225,6 +228,9 @@ def _model_warnings(
     """Yield each model that only the hub has, or that lacks something."""
     checked: set[int] = set()
     for built in retrievers:
+        for agent in built.agents:
+            for problem in missing_requirements(built.name, agent):
+                yield MissingRequirement(problem)
         models: list[Model] = [dense.encoder for dense in built.dense_parts]
         models += built.rerankers
         for model in models:

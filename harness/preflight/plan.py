@@ -18,7 +18,7 @@ from harness.preflight.plan_rows import (
     reranking_rows,
     verification_rows,
 )
-from harness.preflight.service_rows import agent_rows, service_rows
+from harness.preflight.service_rows import AskedPlan, asked_plans
 from harness.preflight.throughput import Throughput, read_earlier_runs
 from retrievers.cache import Cache, default_cache_path
 
@@ -57,6 +57,8 @@ class RunPlan(NamedTuple):
     """Its row is the last of `rows`."""
     remote_vectors: str = ""
     """Where vectors are that were not looked up, since planning uses no network."""
+    asked: tuple[AskedPlan, ...] = ()
+    """Services and agents; their rows are in `rows`."""
 
     def total(self, retriever: str | None = None) -> PlanTotal:
         """The sums of one retriever's rows, or of all."""
@@ -111,15 +113,16 @@ def plan_run(
         context = PlanContext(loaded, dataset, cache, earlier_runs)
         rows: list[PlanRow] = []
         models: list[PlannedModel] = []
+        asked: list[AskedPlan] = []
         for built in retrievers:
             _plan_encoders(built, context, rows, models)
             _plan_rerankers(built, context, rows, models)
-            rows += service_rows(built, context)
-            rows += agent_rows(built, context)
+            asked += asked_plans(built, context)
+        rows += [plan.row for plan in asked]
         judging = plan_judging(context)
         if judging is not None:
             rows.append(judging.row)
-    return RunPlan(tuple(rows), tuple(models), judging, remote_vectors)
+    return RunPlan(tuple(rows), tuple(models), judging, remote_vectors, tuple(asked))
 
 
 def _import_local_vectors(

@@ -1,6 +1,7 @@
 """What it takes to ask services query by query."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.preflight.plan_rows import PlanContext, PlanRow
@@ -10,8 +11,26 @@ from retrievers.asked_service import AskedService
 from retrievers.types import Limits
 
 
-def service_rows(built: BuiltRetriever, context: PlanContext) -> Iterator[PlanRow]:
-    """Yield the rows of search services (http, mcp): a call a query and trial."""
+class AskedPlan(NamedTuple):
+    """What asking one service or agent all queries takes."""
+
+    row: PlanRow
+    calls: int
+    """For one query; of an agent, at most."""
+    trials: int
+    queries: int
+    is_limit: bool
+    """Whether the row has what it takes at its most."""
+
+
+def asked_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
+    """Yield what a retriever's services and agents take, in all trials."""
+    yield from _service_plans(built, context)
+    yield from _agent_plans(built, context)
+
+
+def _service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
+    """Yield the plans of search services (http, mcp): a call a query and trial."""
     experiment = context.loaded.experiment
     depth = experiment.depth + (1 if experiment.dataset.exclude_self else 0)
     queries = built.conversation_queries(context.dataset.queries)
@@ -27,11 +46,12 @@ def service_rows(built: BuiltRetriever, context: PlanContext) -> Iterator[PlanRo
         throughput = Throughput(limits=Limits(service.concurrency, 0, 0, 0.0, 0))
         calls = asked - cached
         minutes = throughput.minutes(calls, 0)
-        yield PlanRow(built.name, "search", asked, cached, calls, 0, True, 0.0, minutes)
+        row = PlanRow(built.name, "search", asked, cached, calls, 0, True, 0.0, minutes)
+        yield AskedPlan(row, 1, built.trials, len(texts), is_limit=False)
 
 
-def agent_rows(built: BuiltRetriever, context: PlanContext) -> Iterator[PlanRow]:
-    """Yield the rows of agents: calls, tokens and dollars at their most.
+def _agent_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
+    """Yield the plans of agents: calls, tokens and dollars at their most.
 
     An agent that this very run has finished before finds all replies in the cache.
     """
@@ -40,12 +60,14 @@ def agent_rows(built: BuiltRetriever, context: PlanContext) -> Iterator[PlanRow]
     timed_count = len(context.timed_queries(built.name))
     for agent in built.agents:
         asked = count * built.trials
+        row = _agent_row(built.name, "search", agent, asked)
         if _is_finished(built.name, context):
-            yield PlanRow(built.name, "search", asked, asked, 0, 0, True, 0.0, 0.0)
-        else:
-            yield _agent_row(built.name, "search", agent, asked)
+            row = PlanRow(built.name, "search", asked, asked, 0, 0, True, 0.0, 0.0)
+        calls = agent.limits.calls
+        yield AskedPlan(row, calls, built.trials, count, is_limit=True)
         if timed_count:
-            yield _agent_row(built.name, "latency", agent, timed_count)
+            row = _agent_row(built.name, "latency", agent, timed_count)
+            yield AskedPlan(row, calls, 1, timed_count, is_limit=True)
 
 
 def _agent_row(name: str, stage: str, agent: Agent, asked: int) -> PlanRow:

@@ -108,6 +108,9 @@ def _model_services(
             pairs = [(query.text, query.text)]
             ping_reranker = partial(reranker.score, pairs, single_call())
             yield id(reranker), Service(built.name, "reranker", ping_reranker)
+    for agent in built.agents:
+        ping_model = partial(agent.model.ask, PING_PROMPT, single_call())
+        yield id(agent.model), Service(built.name, "model", ping_model)
 
 
 def _ping_store(options: StoreOptions) -> None:

@@ -71,6 +71,17 @@ class Card(NamedTuple):
         return max(len(self.left.hits), len(right_hits), 1)
 
     @property
+    def agents_text(self) -> str:
+        """What the agents among the two did; empty if none is one."""
+        agents = self.query.agents
+        sides = [side for side in (self.left, self.right) if side and agents]
+        return " · ".join(
+            f"{side.retriever}: {agents[side.number]}"
+            for side in sides
+            if agents[side.number]
+        )
+
+    @property
     def is_long(self) -> bool:
         """Whether the query is set in smaller letters."""
         return len(self.query.text) > LONG_QUERY

@@ -46,6 +46,8 @@ class QueryEvidence(NamedTuple):
     """Its properties in which queries differ; "" without any."""
     amount: str
     """The number beside it in the list: the leader's gap, or documents to label."""
+    agents: tuple[str, ...] = ()
+    """By retriever, what an agent did; "" for others, and empty without any agent."""
 
 
 class EvidenceGroup(NamedTuple):

@@ -98,7 +98,8 @@ class _DigestReader:
             scores = ranking.scores
             primary_hits[query_id] = hits[: self.primary_depth]
             top_scores = scores[:KEPT_RANKS].copy()
-            top_hits[query_id] = Ranking(hits[:KEPT_RANKS], top_scores)
+            top = Ranking(hits[:KEPT_RANKS], top_scores, trace=ranking.trace)
+            top_hits[query_id] = top
             relevant_ranks[query_id] = self._relevant_ranks(query_id, ranking)
             tied_queries += _is_tied_at(scores, self.cutoff)
             short_queries += len(ranking.doc_ids) < self.cutoff

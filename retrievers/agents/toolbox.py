@@ -1,7 +1,7 @@
 """The tools of an agent at work."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retrievers.agents.grep import PatternError, grep
@@ -58,9 +58,12 @@ class Toolbox:
             _setup_deep(retriever, resources)
 
     def index(self, documents: Any, meter: Meter) -> None:
-        """Index the retrievers."""
+        """Index the retrievers, one that several of them use once."""
+        leaves: dict[int, Retriever] = {}
         for retriever in self.searches.values():
-            retriever.index(documents, meter)
+            leaves |= {id(leaf): leaf for leaf in _leaves(retriever)}
+        for leaf in leaves.values():
+            leaf.index(documents, meter)
 
     def use(self, tool: str, arguments: str, meter: Meter) -> ToolResult:
         """Use a tool; what the model did wrong is told to it, and is no error.
@@ -131,6 +134,14 @@ class Toolbox:
         if self._corpus is None:
             raise BackendError("an agent searches in a run")
         return self._corpus
+
+
+def _leaves(retriever: Retriever) -> Iterator[Retriever]:
+    """Yield the parts that index: those without parts of their own."""
+    if not retriever.parts:
+        yield retriever
+    for part in retriever.parts:
+        yield from _leaves(part)
 
 
 def _setup_deep(retriever: Retriever, resources: Resources) -> None:

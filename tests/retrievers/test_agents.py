@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness.console.plan_text import plan_notes
 from harness.pipeline import run
 from harness.records import Results
+from harness.records.results import read_results
+from harness.report.query_evidence import unpack_json
+from harness.report.write import write_report
 from harness.running.options import RunOptions
 from retrievers.agents.grep import grep
 from retrievers.document import Document
@@ -102,6 +106,25 @@ def test_an_agent_that_greps_has_the_documents_of_grep(tmp_path: Path) -> None:
         word = text.split()[-1]
         matched = [doc for doc, line in small.TEXTS.items() if re.search(word, line)]
         assert sorted(found.rankings("agent")[name].doc_ids) == sorted(matched)[:5]
+
+
+@pytest.mark.parametrize("name", ["bm25", "hashing", "hybrid"])
+def test_an_agent_over_any_search_has_its_documents(tmp_path: Path, name: str) -> None:
+    """Also where one of its tools is a part of another."""
+    agent = """
+[[retrievers]]
+name = "agent"
+kind = "agent"
+model = "scripted"
+base_url = "URL"
+of = ["bm25", "hashing", "hybrid"]
+trials = 1
+hits = 5
+"""
+    with serving(AgentProvider(once(f"search_{name}", "query"))) as provider:
+        agent = agent.replace("URL", provider.url)
+        found = small.ran(tmp_path, retrievers=small.RETRIEVERS + agent)
+    assert scores(found, "agent") == scores(found, name)
 
 
 def test_a_document_is_read_by_its_id(tmp_path: Path) -> None:
@@ -232,6 +255,12 @@ trials = 2
     # 4 replies of 500 tokens at 5 dollars a million, the other 3,000 tokens at 1.
     assert agent.usd == pytest.approx(3 * queries * (3000 * 1 + 2000 * 5) / 1e6)
     assert total("service").calls == 2 * queries
+    sentences = list(plan_notes(planned(tmp_path / "small.toml")))
+    assert (
+        "agent: at most 4 calls x 3 trials x 6 queries = 72 calls, 90,000 tokens, "
+        "0.2340 dollars"
+    ) in sentences
+    assert "service: 1 call x 2 trials x 6 queries, 12 not cached" in sentences
 
 
 def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
@@ -241,6 +270,42 @@ def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
     error = found.manifest.retrievers["agent"].error
     assert "401" in error or "key" in error
     assert "\n" not in error
+
+
+def test_a_key_that_is_not_set_is_a_warning_of_the_check_and_refused_by_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    more = 'key_name = "THEIR_KEY"\n'
+    path = small.experiment(
+        tmp_path, retrievers=table("http://127.0.0.1:9/v1", more=more)
+    )
+    assert "THEIR_KEY: is not set" in " ".join(told(capsys, "check", path).split())
+    refused = told(capsys, "run", path, code=2)
+    assert "THEIR_KEY: is not set" in " ".join(refused.split())
+
+
+def test_a_check_online_asks_the_model_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(AgentProvider(out_of_form)) as provider:
+        told(capsys, "check", experiment(tmp_path, provider), "--online")
+        assert len(provider.requests) == 1
+
+
+def test_the_page_shows_what_an_agent_did_for_a_query(tmp_path: Path) -> None:
+    with serving(AgentProvider(once("search_bm25", "query"))) as provider:
+        found = ran(tmp_path, provider)
+    write_report(read_results(found.folder))
+    page = (found.folder / "report.html").read_text(encoding="utf-8")
+    packed = re.search(r'id="evidence">([^<]*)<', page)
+    assert packed is not None
+    evidence = unpack_json(packed[1])
+    agent = evidence["retrievers"].index("agent")
+    for *_, agents in evidence["queries"]:
+        assert agents[agent].startswith('search_bm25 {"query": ')
+        assert "); answered: 2 calls, " in agents[agent]
+    assert re.search(r'id="agents"><bdi>agent: search_bm25 ', page)
 
 
 def test_a_damaged_trace_is_one_sentence(

@@ -65,7 +65,7 @@ class AgentProvider(ChatProvider):
         self.dialogue = script
 
     def answer(self, path, body, headers, fault):
-        tools = [tool["function"]["name"] for tool in body["tools"]]
+        tools = [tool["function"]["name"] for tool in body.get("tools", [])]
         message = self.dialogue(body["messages"], tools)
         sent = sum(tokens_of(str(one.get("content"))) for one in body["messages"])
         reply = {

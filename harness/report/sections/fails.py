@@ -17,7 +17,7 @@ from harness.report.query_evidence import (
     QueryEvidence,
     packed_size,
 )
-from harness.report.ranking_digests import EMPTY_RANKING
+from harness.report.ranking_digests import EMPTY_RANKING, RankingDigest
 from harness.report.sections.failing_slices import failing_slices, property_texts
 from harness.report.sections.query_groups import (
     QueryGroup,
@@ -28,6 +28,7 @@ from harness.report.sections.query_groups import (
 )
 from harness.report.templates import Section
 from harness.report.view import View
+from harness.wording.agent_trace import trace_sentence
 
 REMAINING_PAGE = "queries.html"
 """The second page, with the queries for which the report has no room."""
@@ -201,6 +202,19 @@ def _query_evidence(
         pair=(0, 0) if is_alone else (0, _best_rival(view, i)),
         properties=properties,
         amount=score_text(gap) if is_alone else difference_text(gap),
+        agents=_agent_sentences(digests, query_id),
+    )
+
+
+def _agent_sentences(
+    digests: Sequence[RankingDigest], query_id: str
+) -> tuple[str, ...]:
+    """What each agent did in the first trial; empty without any agent."""
+    traces = [digest.top_hits.get(query_id, EMPTY_RANKING).trace for digest in digests]
+    if not any(traces):
+        return ()
+    return tuple(
+        visible_text(trace_sentence(trace)) if trace else "" for trace in traces
     )
 
 

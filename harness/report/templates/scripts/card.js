@@ -9,8 +9,8 @@ if (sets) {
 }
 const state = { query: 0, a: 0, b: 0, group: 0, all: false };
 const queryOf = (number) => {
-  const [id, text, scores, hits, labelled, pair, properties, amount] = evidence.queries[number];
-  return { id, text, scores, hits, labelled, pair, properties, amount };
+  const [id, text, scores, hits, labelled, pair, properties, amount, agents] = evidence.queries[number];
+  return { id, text, scores, hits, labelled, pair, properties, amount, agents };
 };
 // One side of the card: the first hits, then labelled documents further down.
 const sideOf = (query, retriever) => {
@@ -66,6 +66,9 @@ const drawCard = () => {
   asked.classList.toggle("long", query.text.length > LONG_QUERY);
   $("finding").replaceChildren(make("bdi", "", finding));
   $("properties").replaceChildren(make("bdi", "", query.properties));
+  const sides = single ? [state.a] : [state.a, state.b];
+  const did = sides.filter((number) => query.agents[number]).map((number) => `${evidence.retrievers[number]}: ${query.agents[number]}`);
+  $("agents").replaceChildren(make("bdi", "", did.join(" · ")));
   for (const key of ["a", "b"]) {
     const head = pair.querySelector(`.side.${key}`);
     if (!head) continue;

@@ -1,0 +1,36 @@
+"""What an agent did for one query, in words."""
+
+from harness.english import count_of
+from retrievers.types import Trace
+
+END_PHRASES = {
+    "answer": "answered",
+    "calls": "answered at the limit of calls",
+    "tokens": "ended by the limit of tokens",
+    "form": "gave no answer that can be read",
+    "declined": "declined by the endpoint",
+}
+_ARGUMENT_CHARACTERS = 60
+
+
+def trace_sentence(trace: Trace) -> str:
+    """Return the uses of tools, what they took, and how it ended.
+
+    >>> from retrievers.types import ToolUse
+    >>> use = ToolUse("grep", '{"pattern": "red"}', ("a", "b"))
+    >>> trace_sentence(Trace((use,), 2, 240, 0.0, 1.25, "answer"))
+    'grep {"pattern": "red"} (2 documents); answered: 2 calls, 240 tokens, 1.2 s'
+    """
+    steps = []
+    for use in trace.uses:
+        arguments = " ".join(use.arguments.split())
+        if len(arguments) > _ARGUMENT_CHARACTERS:
+            arguments = arguments[: _ARGUMENT_CHARACTERS - 1] + "…"
+        found = count_of(len(use.hits), "document")
+        steps.append(f"{use.tool} {arguments} ({found})")
+    took = [count_of(trace.calls, "call"), f"{trace.tokens:,} tokens"]
+    if trace.usd:
+        took.append(f"${trace.usd:.4f}")
+    took.append(f"{trace.seconds:.1f} s")
+    end = f"{END_PHRASES[trace.end]}: {', '.join(took)}"
+    return "; ".join([*steps, end])
