@@ -299,7 +299,7 @@ def narrower(vectors, texts):
     [
         (lambda vectors, _: vectors[:2], "2 vectors came back for 3", 0),
         (lambda vectors, _: vectors[[0, 1, 2, 2]], "4 vectors came back for 3", 0),
-        (lambda vectors, _: vectors * [[1], [np.nan], [1]], "not finite", 0),
+        (lambda vectors, _: vectors * [[1], [np.nan], [1]], "text 2 of 3 has NaN", 0),
         (narrower, "2 dimensions where others have 3", 3),
     ],
 )

@@ -323,7 +323,7 @@ def test_a_package_that_scoring_lacks_is_named_before_the_judge_runs(
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     errors = ends(capsys, 2, *answer_words(command, club, answers)).err
     assert "sacrebleu" in errors
-    assert '"answers"' in " ".join(errors.split())
+    assert "'retriever-harness[answers]'" in " ".join(errors.split())
     assert not (answers / "verdicts.jsonl").exists()
 
 
