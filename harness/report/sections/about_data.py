@@ -208,8 +208,8 @@ def _judged_warnings(view: View) -> list[str]:
     if not view.scores.has_irrelevant_labels:
         # Then Judged equals precision, and does not show pooling.
         return [
-            "Labels name relevant documents only; any other counts as irrelevant, "
-            "which favours retrievers whose results were labelled."
+            "Documents without a label count as irrelevant, which favours retrievers "
+            "whose results were labelled."
         ]
     return [
         warning_sentence(warning)
