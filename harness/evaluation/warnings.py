@@ -148,7 +148,7 @@ def _no_shared_word_sentence(warning: RunWarning) -> str:
     without, queries = map(round, warning.numbers)
     count = shared_word_count(without, queries)
     names = first_names(warning.words)
-    return f"{count}, and BM25 finds nothing for them: {names}."
+    return f"{count}: {names}."
 
 
 def _repeatability_sentence(warning: RunWarning) -> str:

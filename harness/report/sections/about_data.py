@@ -208,7 +208,7 @@ def _judged_warnings(view: View) -> list[str]:
     if not view.scores.has_irrelevant_labels:
         # Then Judged equals precision, and does not show pooling.
         return [
-            "Documents without a label count as irrelevant, which favours retrievers "
+            "Unlabelled documents count as irrelevant, which favours retrievers "
             "whose results were labelled."
         ]
     return [

@@ -28,7 +28,7 @@ MIN_SLICE_QUERIES = 10
 """Fewest queries of a slice, here and in the tests."""
 SHOWN_PAIRS = 2
 """Pairs with a column; a script offers any other."""
-MAX_SHOWN_SLICES = 6
+MAX_SHOWN_SLICES = 5
 """Rows that are shown at first."""
 MAX_CHOSEN_RETRIEVERS = 12
 """Retrievers up to which any two can be chosen."""
