@@ -14,7 +14,7 @@ import typer
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from harness.dataset import DatasetReference
+    from harness.dataset import DatasetReference, DeclaredColumn
 
 COLUMNS_OPTION = typer.Option(
     "--columns",
@@ -62,26 +62,28 @@ PAGES_OPTION = typer.Option("--pages", help="Each page of a PDF is a document.")
 PagesOption = Annotated[bool | None, PAGES_OPTION]
 
 
-def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
+def parse_column_names(texts: Sequence[str]) -> tuple[DeclaredColumn, ...]:
     """Read columns as the command line names them.
 
     Raises:
         InputError: one is not a kind with a name behind it, or a kind is given twice.
 
     >>> parse_column_names(["query=search_term"])
-    {'query': 'search_term'}
+    (DeclaredColumn(kind='query', column='search_term'),)
     """
-    columns: dict[str, str] = {}
+    from harness.dataset import DeclaredColumn
+
+    columns: list[DeclaredColumn] = []
     remedy = "KIND=NAME, such as query=search_term"
     for text in texts:
         kind, _, column = (part.strip() for part in text.partition("="))
         if not column:
             raise InputError(Problem("--columns", f"{text!r} names no column", remedy))
-        if kind in columns:
+        if any(declared.kind == kind for declared in columns):
             problem = f"{kind!r} is given twice"
             raise InputError(Problem("--columns", problem, remedy))
-        columns[kind] = column
-    return columns
+        columns.append(DeclaredColumn(kind, column))
+    return tuple(columns)
 
 
 def parse_conditions(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -62,7 +62,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
         InputError: nothing is there, the format is unknown, or no reader reads it.
     """
     if isinstance(reference.path, NamedObject):
-        return "memory", reference.path.value(reference.columns)
+        return "memory", reference.path.value(reference)
     if reference.scheme == OBJECT_PREFIX:
         name = reference.name.removeprefix(OBJECT_PREFIX)
         problem = "were in the memory of another process"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from harness.dataset.cell_paths import MISSING_VALUE, value_at
+from harness.dataset.cell_paths import MISSING_VALUE
 from harness.dataset.columns import Columns
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.usual_names import normalised_name
@@ -53,7 +53,7 @@ def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[Pla
     for row in rows:
         last_row = row
         for column, counts in seen.items():
-            cell = value_at(row.row, column, MISSING_VALUE)
+            cell = row.row.value(column, MISSING_VALUE)
             if cell is not MISSING_VALUE:
                 counts[str(cell)] += 1
         if columns.is_label_row(row.row):
@@ -68,7 +68,7 @@ def _add_unmet_condition(
 ) -> None:
     for column, counts in seen.items():
         if not counts:
-            remedy = did_you_mean(column, map(str, row.row))
+            remedy = did_you_mean(column, map(str, row.row.cells))
             row.problems.add("dataset.where", f"no row has a column {column!r}", remedy)
             return
     values = " and ".join(

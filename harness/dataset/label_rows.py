@@ -121,7 +121,7 @@ class _LabelReader:
         if self._query_ids is not None:
             # A row without a text is a problem of the queries.
             return self._query_ids.get(str(row.value("query")))
-        has_column = row.name("label_query") or "label_query" in row.columns.declared
+        has_column = row.name("label_query") or row.columns.is_declared("label_query")
         return row.id("label_query" if has_column else "query_id")
 
     def _read_list(

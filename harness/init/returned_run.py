@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.dataset import Dataset, DatasetReference, read_returned_documents
 from harness.dataset.columns import declared_field_names
+from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import FIELDS_KIND
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import write_trec_run
@@ -16,15 +17,25 @@ RUN_KIND = "run"
 """Declares a column of what a system returned: --columns run=sources."""
 
 
+def declared_run_column(reference: DatasetReference) -> str:
+    """Return the column that is declared as a run; empty if none is."""
+    for column in reference.columns:
+        if column.kind == RUN_KIND:
+            return column.column
+    return ""
+
+
 def without_run_column(reference: DatasetReference) -> DatasetReference:
     """Return a data set in which the column of a run holds no labels."""
-    columns = {
-        kind: column for kind, column in reference.columns.items() if kind != RUN_KIND
-    }
-    run_column = reference.columns[RUN_KIND].partition(".")[0]
-    names = [*filter(None, declared_field_names(columns)), run_column]
-    columns[FIELDS_KIND] = ",".join(names)
-    return replace(reference, columns=columns)
+    outer_column = declared_run_column(reference).partition(".")[0]
+    names = [*filter(None, declared_field_names(reference.columns)), outer_column]
+    columns = [
+        column
+        for column in reference.columns
+        if column.kind not in (RUN_KIND, FIELDS_KIND)
+    ]
+    columns.append(DeclaredColumn(FIELDS_KIND, ",".join(names)))
+    return replace(reference, columns=tuple(columns))
 
 
 def write_returned_run(

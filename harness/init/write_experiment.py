@@ -11,7 +11,7 @@ from harness.english import count_of
 from harness.init import spans
 from harness.init.find_files import find_files
 from harness.init.returned_run import (
-    RUN_KIND,
+    declared_run_column,
     without_run_column,
     write_returned_run,
 )
@@ -84,10 +84,9 @@ class NewExperiment:
             )
         for query in dataset.data_quality.get("lost-query", ()):
             yield f"a query loses all its labels: {query}"
-        found = ", ".join(map(repr, dataset.found_columns.values()))
-        if found:
+        if dataset.found_column is not None:
             yield (
-                f"column {found} is read as the labels, "
+                f"column {dataset.found_column.column!r} is read as the labels, "
                 "since its name says so; --columns says otherwise"
             )
         if self.repeated_files:
@@ -127,15 +126,17 @@ def write_experiment(
     if spans.holds_spans(reference):
         spans_folder = spans_to_folder(reference, path.with_suffix(""))
         reference, production, has_conversations = spans_folder
-    run_column = reference.columns.get(RUN_KIND)
-    if run_column is not None:
+    run_column = declared_run_column(reference)
+    if run_column:
         reference = without_run_column(reference)
     reference, repeated_files = find_files(reference)
     dataset, dropped_labels = _load_with_dropped_labels(reference)
-    if run_column is not None:
+    if run_column:
         production = path.with_suffix(".trec")
         write_returned_run(reference, dataset, run_column, production)
-    columns = {**reference.columns, **dataset.found_columns}
+    columns = reference.columns
+    if dataset.found_column is not None:
+        columns = (*columns, dataset.found_column)
     draft = ExperimentDraft(
         name=name,
         reference=replace(reference, columns=columns),

@@ -14,6 +14,7 @@ import pytest
 
 import harness
 from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory, run_in_memory
 from retrievers.errors import BackendError, InputError
 from retrievers.external import match_hit_ids
@@ -219,7 +220,7 @@ def test_what_may_be_labels_is_asked_about_with_the_option_to_add(row, tmp_path)
     name = {"evidence": "evidence.doc"}.get(next(iter(row)), next(iter(row)))
     with pytest.raises(InputError, match="--columns (relevant|contexts)=" + name):
         load_dataset(DatasetReference(tmp_path))
-    assert len(grades_of(tmp_path, columns={"relevant": name})) == 3
+    assert len(grades_of(tmp_path, columns=declared_columns({"relevant": name}))) == 3
 
 
 LOGS = [
@@ -306,7 +307,7 @@ def test_texts_that_a_system_may_have_returned_are_asked_about(row, tmp_path):
     column = next(name for name in row if name[:4] in ("cont", "pass"))
     message = str(refusal(load_dataset, reference))
     assert f"--columns contexts={column}" in message
-    declared = replace(reference, columns={"contexts": column})
+    declared = replace(reference, columns=declared_columns({"contexts": column}))
     assert load_dataset(declared).labels["q0"].relevant == ("p0",)
 
 
@@ -420,7 +421,9 @@ def test_a_declared_flag_says_which_texts_are_right(tmp_path):
     texts = [{"text": RIGHT, "helps": 1}, {"text": WRONG, "helps": 0}]
     jsonl(tmp_path / "set.jsonl", [{"query": "q", "shown": texts}])
     columns = {"relevant": "shown.helps"}
-    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl", columns=columns))
+    dataset = load_dataset(
+        DatasetReference(tmp_path / "set.jsonl", columns=declared_columns(columns))
+    )
     assert (dataset.document_count, dataset.labels["q0"].relevant) == (2, ("p0",))
 
 
@@ -451,7 +454,9 @@ def test_two_columns_of_text_are_two_lines(tmp_path):
     jsonl(tmp_path / "documents.jsonl", rows)
     jsonl(tmp_path / "queries.jsonl", [{"query": "leave", "gold": ["a"]}])
     columns = {"text": "question,note,answer"}
-    dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+    dataset = load_dataset(
+        DatasetReference(tmp_path, columns=declared_columns(columns))
+    )
     (document,) = dataset.documents()
     assert document.text == "How much?\n25 days"
 
@@ -467,7 +472,7 @@ def test_pages_beside_files_are_asked_about(page, tmp_path):
     assert (
         f"--columns label_document=gold_file,{page} --match gold_file,{page}" in message
     )
-    reference = DatasetReference(tmp_path, columns={"fields": page})
+    reference = DatasetReference(tmp_path, columns=declared_columns({"fields": page}))
     assert load_dataset(reference).labels["q0"].relevant == ("a",)
 
 
@@ -475,7 +480,9 @@ def test_a_row_without_the_key_of_labels_is_a_query_without_labels(tmp_path):
     rows = [{"query": f"q {n}", "gold": ["a"]} for n in range(2)] + [{"query": "new"}]
     jsonl(documents_in(tmp_path, "a") / "queries.jsonl", rows)
     for columns in ({}, {"relevant": "gold"}):
-        dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+        dataset = load_dataset(
+            DatasetReference(tmp_path, columns=declared_columns(columns))
+        )
         assert dataset.data_quality["unjudged-query"] == ("q2",)
         assert len(dataset.queries) == 2
 
@@ -494,7 +501,10 @@ def test_a_blank_label_beside_a_query_without_an_answer(column, tmp_path):
 def test_blank_labels_are_counted_in_one_sentence(tmp_path):
     log_in(tmp_path, "query,gold\nleave,a\n" + "pay,\n" * 3)
     (problem,) = refusal(
-        load_dataset, DatasetReference(tmp_path, columns={"label_document": "gold"})
+        load_dataset,
+        DatasetReference(
+            tmp_path, columns=declared_columns({"label_document": "gold"})
+        ),
     ).problems
     assert "queries.csv:3: no document is given, as at 2 more places" in str(problem)
 
@@ -549,14 +559,18 @@ def test_events_of_a_declared_kind_are_labels(tmp_path):
     events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
     log_in(tmp_path, events)
     columns = {"label": "object_id"}
-    undeclared = DatasetReference(tmp_path, columns=columns)
+    undeclared = DatasetReference(tmp_path, columns=declared_columns(columns))
     message = str(refusal(load_dataset, undeclared))
     assert "'action_name' has 'view' (1), 'click' (1)" in message
     assert "--where action_name=click" in message
     clicks = {"action_name": ("click",)}
-    assert grades_of(tmp_path, columns=columns, where=clicks) == {"q": ["b"]}
+    assert grades_of(tmp_path, columns=declared_columns(columns), where=clicks) == {
+        "q": ["b"]
+    }
     both = {"action_name": ("click", "view")}
-    assert grades_of(tmp_path, columns=columns, where=both) == {"q": ["a", "b"]}
+    assert grades_of(tmp_path, columns=declared_columns(columns), where=both) == {
+        "q": ["a", "b"]
+    }
     for where, sentence in (
         ({"action_name": ("clik",)}, "no row has action_name = 'clik'"),
         ({"action": ("click",)}, "no row has a column 'action'"),

@@ -8,6 +8,7 @@ import pytest
 
 from harness import RunOptions, run
 from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.reference import declared_columns
 from tests.support.small import refusal, told
 
 pytestmark = [
@@ -80,17 +81,19 @@ def test_each_page_of_a_pdf_is_a_document(tmp_path):
 def test_labels_name_pages_by_file_and_page(pages, right, tmp_path):
     folder = houses(tmp_path / "d", f"query,file,page\nhow,house.pdf,{pages}\n")
     columns = {"label_document": "file,page"}
-    assert relevant_in(folder, pages=True, columns=columns) == [right]
+    assert relevant_in(folder, pages=True, columns=declared_columns(columns)) == [right]
     match = ("file", "page")
-    assert len(relevant_in(folder, pages=True, columns=columns, match=match)[0]) == len(
-        right
-    )
+    assert len(
+        relevant_in(folder, pages=True, columns=declared_columns(columns), match=match)[
+            0
+        ]
+    ) == len(right)
 
 
 def test_a_page_that_is_not_there_is_named(tmp_path):
     folder = houses(tmp_path / "d", "query,file,page\nhow,barn.pdf,3\n")
     columns = {"label_document": "file,page"}
-    reference = DatasetReference(folder, pages=True, columns=columns)
+    reference = DatasetReference(folder, pages=True, columns=declared_columns(columns))
     assert "'barn.pdf#3', which does not exist" in str(refusal(load_dataset, reference))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.dataset import load_dataset
+from harness.dataset.reference import declared_columns
 from retrievers.passage import Span
 from tests.support.small import refusal
 
@@ -95,7 +96,7 @@ def test_a_cell_of_a_table_has_a_list(tmp_path: Path) -> None:
     }
     from harness.dataset import DatasetReference
 
-    reference = DatasetReference(folder, columns=columns)
+    reference = DatasetReference(folder, columns=declared_columns(columns))
     [labels] = load_dataset(reference).labels.values()
     assert labels.spans == (Span("pear", 30, 35),)
 
