@@ -54,6 +54,7 @@ FACES = {
         "harness.dataset.read_problems",
         "harness.dataset.readers.dataset_folder",
         "harness.dataset.readers.markdown_folder",
+        "harness.dataset.row",
         "harness.dataset.rows",
         "harness.dataset.source",
         "harness.dataset.table_source",

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
@@ -23,7 +23,14 @@ from retrievers.files.text_files import guess_file_kind
 JSON_REMEDY = "write it with a JSON library, and see that it is whole"
 
 
-def read_lines(file: File, problems: ReadProblems) -> Iterator[tuple[int, str]]:
+class NumberedLine(NamedTuple):
+    """A line of a file with its number, from 1."""
+
+    number: int
+    text: str
+
+
+def read_lines(file: File, problems: ReadProblems) -> Iterator[NumberedLine]:
     """Yield the non-blank lines of a UTF-8 file with their numbers.
 
     Lines end at line feeds alone. If the encoding is another one, that is one problem,
@@ -32,7 +39,7 @@ def read_lines(file: File, problems: ReadProblems) -> Iterator[tuple[int, str]]:
     with collect_errors(problems), file.open() as handle:
         for number, line in enumerate(decoded_lines(handle, file.path), 1):
             if line and not line.isspace():
-                yield number, line
+                yield NumberedLine(number, line)
 
 
 def decoded_lines(handle: IO[bytes], path: Path) -> Iterator[str]:

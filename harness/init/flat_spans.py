@@ -25,33 +25,33 @@ NESTED_SPAN_KEYS = ("resourceSpans", "scopeSpans", "spans", "child_runs")
 class FlatObject(NamedTuple):
     """A span, or an object in one, without nested objects."""
 
-    values: Mapping[str, Any]
+    leaves: Mapping[str, Any]
     """Path with dots -> value."""
 
     def first_value(self, paths: Sequence[str]) -> Any:
         """Return the value at the first of several paths that is not empty."""
         for path in paths:
-            value = self.values.get(path)
-            if value not in (None, ""):
-                return value
+            leaf = self.leaves.get(path)
+            if leaf not in (None, ""):
+                return leaf
         return None
 
     def first_present(self, paths: Sequence[str]) -> Any:
         """Return the value at the first of several paths that it has."""
-        return next((self.values[path] for path in paths if path in self.values), None)
+        return next((self.leaves[path] for path in paths if path in self.leaves), None)
 
     def text_at(self, path: str, likely_keys: Sequence[str]) -> str | None:
         """Return the text at a path, or the most likely one below it."""
-        values = [self.values.get(path)]
-        values += [self.values.get(f"{path}.{key}") for key in likely_keys]
-        values += [
-            value
-            for inner_path, value in self.values.items()
+        leaves = [self.leaves.get(path)]
+        leaves += [self.leaves.get(f"{path}.{key}") for key in likely_keys]
+        leaves += [
+            leaf
+            for inner_path, leaf in self.leaves.items()
             if inner_path.startswith(f"{path}.")
         ]
-        for value in values:
-            if isinstance(value, str) and value.strip():
-                return value
+        for leaf in leaves:
+            if isinstance(leaf, str) and leaf.strip():
+                return leaf
         return None
 
     def objects_in(self, pattern: re.Pattern[str]) -> list[NumberedObject]:
@@ -60,14 +60,14 @@ class FlatObject(NamedTuple):
         Args:
             pattern: of a path; its groups are the object's number, and the path in it.
         """
-        values_by_number: dict[int, dict[str, Any]] = {}
-        for path, value in self.values.items():
+        leaves_by_number: dict[int, dict[str, Any]] = {}
+        for path, leaf in self.leaves.items():
             match = pattern.fullmatch(path)
             if match:
-                values_by_number.setdefault(int(match[1]), {})[match[2]] = value
+                leaves_by_number.setdefault(int(match[1]), {})[match[2]] = leaf
         return [
-            NumberedObject(number, FlatObject(values))
-            for number, values in sorted(values_by_number.items())
+            NumberedObject(number, FlatObject(leaves))
+            for number, leaves in sorted(leaves_by_number.items())
         ]
 
 
@@ -75,7 +75,7 @@ class NumberedObject(NamedTuple):
     """An object of a list in a span."""
 
     number: int
-    object: FlatObject
+    content: FlatObject
 
 
 class LocatedSpan(NamedTuple):
@@ -89,11 +89,11 @@ def read_spans(path: Path, problems: ReadProblems) -> Iterator[LocatedSpan]:
     """Yield every span of a file, flattened, from whatever objects it is nested in."""
     for row in read_file_rows(File(path), problems):
         for span in _nested_spans(row):
-            values = {
-                key_path.removeprefix("attributes."): value
-                for key_path, value in _flatten(span.cells, "")
+            leaves = {
+                key_path.removeprefix("attributes."): leaf
+                for key_path, leaf in _flatten(span.cells, "")
             }
-            yield LocatedSpan(span.location, FlatObject(values))
+            yield LocatedSpan(span.location, FlatObject(leaves))
 
 
 def _nested_spans(row: Row) -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """A column of returned documents as a run."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,9 +50,10 @@ def write_returned_run(
     if not any(documents.values()):
         problem = f"no row has documents in the column {column!r}"
         raise InputError(Problem(reference.name, problem, "--columns run=NAME"))
-    write_trec_run(path, _rankings(documents), tag="production")
+    rankings = {query_id: _in_order(ids) for query_id, ids in documents.items()}
+    write_trec_run(path, rankings, tag="production")
 
 
-def _rankings(documents: dict[str, list[str]]) -> Iterator[tuple[str, Ranking]]:
-    for query_id, ids in documents.items():
-        yield query_id, ranked(ids, [float(len(ids) - n) for n in range(len(ids))])
+def _in_order(ids: Sequence[str]) -> Ranking:
+    """Return documents, best first, as a ranking."""
+    return ranked(ids, [float(len(ids) - position) for position in range(len(ids))])

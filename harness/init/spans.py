@@ -181,10 +181,10 @@ def collect_spans(path: Path, problems: ReadProblems) -> RetrievalSpans:
 
 
 def _is_retrieval(span: FlatObject) -> bool:
-    kinds = [str(span.values.get(key)).upper() for key in SPAN_KIND_KEYS]
+    kinds = [str(span.leaves.get(key)).upper() for key in SPAN_KIND_KEYS]
     if "RETRIEVER" in kinds:
         return True
-    return any(path.startswith(RETRIEVAL_KEY_PREFIXES) for path in span.values)
+    return any(path.startswith(RETRIEVAL_KEY_PREFIXES) for path in span.leaves)
 
 
 def _find_query(span: FlatObject) -> str | None:
@@ -209,7 +209,7 @@ def _annotated_grades(span: FlatObject, documents: list[str]) -> dict[str, int]:
     """Return the grades of the documents in a span that people or models annotated."""
     grades: dict[str, int] = {}
     for _, annotation in span.objects_in(ANNOTATION_PATH):
-        position = annotation.values.get("document_position")
+        position = annotation.leaves.get("document_position")
         grade = _annotation_grade(annotation)
         if grade is None or not isinstance(position, int):
             continue

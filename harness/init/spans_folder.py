@@ -18,6 +18,7 @@ from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.files.trec_files import write_trec_run
 from retrievers.ids import normalise_text
 from retrievers.ranking import ranked
+from retrievers.types import Ranking
 
 MAX_SHOWN_TEXT_LENGTH = 60
 
@@ -117,10 +118,10 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _write_run(path: Path, spans: RetrievalSpans, ids: Mapping[str, str]) -> None:
-    rankings = []
+    rankings: dict[str, Ranking] = {}
     for query_id, hits in spans.hits.items():
         documents = [ids.get(document, document) for document in hits]
-        rankings.append((query_id, ranked(documents, [*hits.values()])))
+        rankings[query_id] = ranked(documents, [*hits.values()])
     write_trec_run(path, rankings, tag="production")
 
 

@@ -134,12 +134,9 @@ def write_experiment(
     if run_column:
         production = path.with_suffix(".trec")
         write_returned_run(reference, dataset, run_column, production)
-    columns = reference.columns
-    if dataset.found_column is not None:
-        columns = (*columns, dataset.found_column)
     draft = ExperimentDraft(
         name=name,
-        reference=replace(reference, columns=columns),
+        reference=_with_found_column(reference, dataset),
         dataset=dataset,
         dropped_labels=dropped_labels,
         production=production,
@@ -152,6 +149,14 @@ def write_experiment(
             file.write(experiment_text(draft))
     write_schema(path.parent)
     return NewExperiment(path, dataset, repeated_files, dropped_labels)
+
+
+def _with_found_column(
+    reference: DatasetReference, dataset: Dataset
+) -> DatasetReference:
+    if dataset.found_column is None:
+        return reference
+    return replace(reference, columns=(*reference.columns, dataset.found_column))
 
 
 def _dataset_name(reference: DatasetReference) -> str:

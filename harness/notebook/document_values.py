@@ -111,7 +111,8 @@ def _values_by_query(
     """
     documents_by_query: dict[str, list[tuple[Any, Any]]] = {}
     if isinstance(source, Mapping):
-        for query, documents in unique_by_id(source.items(), where, "query").items():
+        queries = unique_by_id(source, source.values(), where, noun="query")
+        for query, documents in queries.items():
             query_where = f"{where}[{query!r}]"
             documents_by_query[query] = _query_documents(documents, query_where, kind)
     else:
@@ -120,11 +121,11 @@ def _values_by_query(
     values_by_query: dict[str, dict[str, Value]] = {}
     for query, pairs in documents_by_query.items():
         query_where = f"{where}[{query!r}]"
-        parsed = (
-            (document, kind.parse(value, document, query_where))
-            for document, value in pairs
+        documents = [document for document, _ in pairs]
+        parsed = (kind.parse(value, document, query_where) for document, value in pairs)
+        values_by_query[query] = unique_by_id(
+            documents, parsed, query_where, noun="document"
         )
-        values_by_query[query] = unique_by_id(parsed, query_where, "document")
     return values_by_query
 
 
@@ -147,16 +148,16 @@ def _query_documents(
 
 
 def unique_by_id(
-    pairs: Iterable[tuple[Any, Value]], where: str, noun: str
+    keys: Iterable[Any], contents: Iterable[Value], where: str, *, noun: str
 ) -> dict[str, Value]:
     """A table by id, as text; InputError for duplicates, such as 1 and "1"."""
     table: dict[str, Value] = {}
-    for key, value in pairs:
+    for key, content in zip(keys, contents, strict=True):
         id_ = _parse_id(key, where)
         if id_ in table:
             problem = f"{noun} {id_!r} occurs twice"
             raise InputError(Problem(where, problem, f"give each {noun} once"))
-        table[id_] = value
+        table[id_] = content
     return table
 
 

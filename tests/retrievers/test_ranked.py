@@ -288,7 +288,7 @@ def test_written_judgments_are_read_unchanged(tmp_path, judgments):
 def test_written_rankings_are_read_in_their_order(tmp_path, run):
     """Scores fall strictly, also as 32-bit floats: no reader breaks ties."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
-    trec_files.write_trec_run(tmp_path / "run", rankings.items(), tag="x")
+    trec_files.write_trec_run(tmp_path / "run", rankings, tag="x")
     back = trec_files.read_run(tmp_path / "run")
     assert list(back) == list(rankings)
     for query_id, hits in back.items():
@@ -308,7 +308,7 @@ def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines
 ):
     trec_files.write_trec_run(
         tmp_path / "run",
-        [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))],
+        {"q 1": ranked(["a", "b%", "c"], [0.1, 0.1, 0.05])},
         tag="tag",
     )
     lines = (tmp_path / "run").read_bytes().decode().split("\n")

@@ -21,7 +21,7 @@ from harness.dataset.reference import DatasetReference
 from harness.dataset.row import Row
 from harness.dataset.source import FormatReader, SourceLocation
 from harness.dataset.table_source import TableSource
-from harness.dataset.text_rows import read_lines
+from harness.dataset.text_rows import NumberedLine, read_lines
 from harness.dataset.written_values import parse_grade
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.files.trec_columns import QRELS_FORM
@@ -268,15 +268,15 @@ def _blocks(
 
 
 def _split_at(
-    opening: re.Pattern[str], lines: Iterable[tuple[int, str]]
-) -> Iterator[tuple[int, str]]:
+    opening: re.Pattern[str], lines: Iterable[NumberedLine]
+) -> Iterator[NumberedLine]:
     """Yield lines, cut before each beginning of an element; numbers stay."""
     for number, line in lines:
         starts = [match.start() for match in opening.finditer(line)]
         ends = [*starts[1:], len(line)]
-        yield number, line[: ends[0]]
+        yield NumberedLine(number, line[: ends[0]])
         for start, end in zip(starts[1:], ends[1:], strict=False):
-            yield number, line[start:end]
+            yield NumberedLine(number, line[start:end])
 
 
 def _text_of_tags(block: str, tag: str) -> str:
