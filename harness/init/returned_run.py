@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.dataset import Dataset, DatasetReference, read_returned_documents
+from harness.dataset import (
+    Dataset,
+    DatasetReference,
+    DeclaredColumn,
+    read_returned_documents,
+)
 from harness.dataset.columns import declared_field_names
-from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import FIELDS_KIND
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import write_trec_run
