@@ -10,6 +10,7 @@ from typing import Any
 from harness import records
 from harness.build.build import BuiltExperiment, build
 from harness.build.extras import all_extras_named, missing_extras
+from harness.build.shared_words import with_unshared_queries
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
 from harness.experiment import Experiment, LoadedExperiment, load
@@ -88,9 +89,8 @@ def run_built(
                 loaded, runs, context, accounts, staging=staging, earlier=folder
             )
         built = with_judged_claims(built, claims)
-        manifest = describe_run(
-            loaded, built.dataset, built.labels, runs, folder=folder
-        )
+        dataset = with_unshared_queries(built.dataset, built.retrievers)
+        manifest = describe_run(loaded, dataset, built.labels, runs, folder=folder)
         records.write_costs(staging, runs, accounts.meter.stages())
         prices = price_points(manifest, records.read_table_rows(staging / "costs.csv"))
         evaluated = evaluate_rankings(

@@ -171,7 +171,7 @@ def _saved_run_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield the queries of which no document has a word, if there are any."""
-    ids: dict[str, None] = {}
+    ids = dict.fromkeys(manifest.ledger.dataset.get("no-shared-word", ()))
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes
         ids |= dict.fromkeys(notes.get("no-shared-word", ()))
