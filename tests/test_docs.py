@@ -35,6 +35,7 @@ from tests.support.agent_fake import (
     results,
     uses,
 )
+from tests.support.pdf_files import pdf
 from tests.support.qdrant_fake import fake_qdrant
 from tests.support.servers import serving
 
@@ -248,6 +249,11 @@ def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
         (reader / "handbook.toml").unlink(missing_ok=True)
         for command in ("harness init handbook", "harness run handbook.toml --quiet"):
             run(Shown(command, 0, []), capsys)
+    if "--pages" in text:
+        pytest.importorskip("markitdown")
+        manuals = reader / "manuals"
+        manuals.mkdir(exist_ok=True)
+        (manuals / "setup.pdf").write_bytes(pdf(("light", "power", "network")))
     if "RERANKER" in text:
         monkeypatch.setenv("RERANKER", str(tiny.cross_encoder(tmp_path)))
     if "SPLADE" in text:

@@ -18,7 +18,6 @@ from retrievers.types import Document, Query
 from tests.support import layouts, small
 from tests.support.small import Call
 
-
 HASHING = """[[retrievers]]
 name = "hashing"
 kind = "dense"
