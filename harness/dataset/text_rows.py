@@ -53,7 +53,9 @@ def _decode_line(raw: bytes, path: Path, number: int) -> str:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         text = decode_utf8(raw, SourceLocation(path, number))
-    return text.removeprefix("\ufeff").rstrip("\r\n")
+    if number == 1:
+        text = text.removeprefix("\ufeff")
+    return text.rstrip("\r\n")
 
 
 def json_lines_rows(file: File, problems: ReadProblems) -> Iterator[Row]:

@@ -270,6 +270,7 @@ def write(tmp_path):
 
 @same_folder
 @example({"{": {"\x80": 0}})
+@example({"\ufeffq": {"\ufeffd": 1}})
 @given(
     st.dictionaries(
         ids,
@@ -284,6 +285,7 @@ def test_written_judgments_are_read_unchanged(tmp_path, judgments):
 
 @same_folder
 @example({"q": {"a": 1e300, "b": 1e39, "c": -1e39}})
+@example({"\ufeffq": {"\ufeffd": 1.0}})
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
 def test_written_rankings_are_read_in_their_order(tmp_path, run):
     """Scores fall strictly, also as 32-bit floats: no reader breaks ties."""
