@@ -45,6 +45,7 @@ FACES = {
         "harness.dataset.columns",
         "harness.dataset.convert",
         "harness.dataset.dataset",
+        "harness.dataset.events",
         "harness.dataset.extras",
         "harness.dataset.file",
         "harness.dataset.judgment",

@@ -1,12 +1,14 @@
 """Rows of events, of which some are labels."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.dataset.cell_paths import MISSING_VALUE
 from harness.dataset.columns import Columns
 from harness.dataset.placed_row import PlacedRow
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.usual_names import normalised_name
 from retrievers.errors import did_you_mean
 
@@ -61,6 +63,35 @@ def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[Pla
             yield row
     if last_row is not None and not any_label:
         _add_unmet_condition(last_row, columns, seen)
+
+
+def choose_label_rows(
+    rows: Sequence[Row],
+    conditions: Mapping[str, tuple[str, ...]],
+    where: str,
+    problems: ReadProblems,
+) -> list[Row]:
+    """Return the rows of a table of labels that are labels.
+
+    Args:
+        rows: of the table.
+        conditions: column -> the values of rows that are labels; empty if all are.
+        where: the table's place in a message.
+        problems: takes the problem of events of several kinds without a condition.
+    """
+    if conditions:
+        columns = Columns(where=conditions)
+        placed_rows = [PlacedRow(row, columns, problems) for row in rows]
+        return [placed.row for placed in list_label_rows(placed_rows, columns)]
+    for column in rows[0].cells if rows else ():
+        kinds = event_kinds(str(column), [row.cells.get(column) for row in rows])
+        if kinds:
+            problems.add(
+                where,
+                f"{column!r} has {kinds}, and each of these rows would be a label",
+                f'say which are: where={{"{column}": "click"}}, or several in a list',
+            )
+    return list(rows)
 
 
 def _add_unmet_condition(

@@ -17,7 +17,11 @@ from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import FunctionSource, Source, SourceLocation
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
-from harness.notebook.document_values import grades_in_memory
+from harness.notebook.document_values import (
+    Conditions,
+    grades_in_memory,
+    is_in_query_order,
+)
 from harness.notebook.rows_in_memory import (
     DOCUMENT_SHAPES,
     is_path,
@@ -31,7 +35,9 @@ OpenSource = Callable[[DatasetReference], Source]
 """Opens a data set with what a reference declares of its columns and rows."""
 
 
-def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
+def source_in_memory(
+    documents: Any, queries: Any, qrels: Any, where: Conditions
+) -> OpenSource:
     """Return the opener of a data set in memory; each part may also be a path.
 
     Args:
@@ -40,6 +46,7 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
         queries: the same; None: those of the path in `documents`.
         qrels: see `grades_in_memory`, or a table of labels; None: those in the rows of
             the queries, if any.
+        where: column -> the values of the rows that are labels; empty if all rows are.
 
     Raises:
         InputError: one of them has another type.
@@ -53,7 +60,7 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     if is_table_file(qrels):
         label_rows = rows_of_files(File(Path(qrels)))
     elif qrels is not None:
-        grades = grades_in_memory(qrels, has_query_order=True)
+        grades = grades_in_memory(qrels, has_query_order=True, where=where)
 
     def open_parts(reference: DatasetReference) -> Source:
         columns = _columns_of(reference)
@@ -70,7 +77,7 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
             return parts._replace(labels=table.labels)
         if grades is None:
             return parts
-        in_order = isinstance(qrels, list | tuple)
+        in_order = is_in_query_order(qrels)
         labels = partial(_read_labels, parts, grades, len(qrels) if in_order else None)
         return parts._replace(labels=labels)
 
