@@ -52,6 +52,7 @@ FACES = {
         "harness.dataset.listing",
         "harness.dataset.load",
         "harness.dataset.merge_judgments",
+        "harness.dataset.query_tables",
         "harness.dataset.read_problems",
         "harness.dataset.readers.dataset_folder",
         "harness.dataset.readers.markdown_folder",

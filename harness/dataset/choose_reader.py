@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
+from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
@@ -159,11 +160,7 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
         queries = shlex.quote(sheets[0])
         remedy = f"say which hold what: --queries {queries} --documents …"
     elif files or not path.is_file():
-        suffixes = sorted({file.suffix or file.name for file in files.values()})
-        problem = "holds no documents"
-        if suffixes:
-            problem += f": only {', '.join(suffixes[:MAX_SHOWN_NAMES])}"
-        remedy = "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+        return _no_parts(reference, files)
     elif not path.stat().st_size:
         problem = "is empty"
         remedy = FETCH_AGAIN
@@ -181,6 +178,20 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
         _refuse_unreadable_table(path)
         problem = "is a table that names no documents"
         remedy = 'say where they are: documents = "…" under dataset, or --documents'
+    return Problem(reference.name, problem, remedy)
+
+
+def _no_parts(reference: DatasetReference, files: Files) -> Problem:
+    """Return the problem that no file of a folder is known as a part of a data set."""
+    table = find_query_table(files)
+    if table is not None and not reference.queries:
+        problem = "holds no table that is known to be the queries"
+        return Problem(reference.name, problem, table.remedy())
+    suffixes = sorted({file.suffix or file.name for file in files.values()})
+    problem = "holds no documents"
+    if suffixes:
+        problem += f": only {', '.join(suffixes[:MAX_SHOWN_NAMES])}"
+    remedy = "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
     return Problem(reference.name, problem, remedy)
 
 

@@ -29,6 +29,7 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
+from harness.dataset.query_tables import QueryTable, find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
 from harness.dataset.reference import DatasetReference
@@ -104,10 +105,14 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
         raise InputError(Problem("dataset.split", problem, "name a file: queries = …"))
     names = reference.queries or ("queries.json",)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
+    query_rows = partial(_query_rows, query_files)
+    table = None if reference.queries or names[0] in files else find_query_table(files)
+    if table is not None:
+        query_rows = partial(_missing_queries, query_files[0], table)
     columns = Columns(reference.columns)
     query_table = TableSource(
         document_rows=rows_of_files(),
-        query_rows=partial(_query_rows, query_files),
+        query_rows=query_rows,
         label_rows=None,
         columns=columns,
     )
@@ -254,6 +259,14 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
             if not is_labelled_again:
                 yield _with_metadata(row, problems)
         _note_columns_of_file(location.file, columns, problems)
+
+
+def _missing_queries(
+    file: File, table: QueryTable, problems: ReadProblems
+) -> Iterator[Row]:
+    """Yield no row: another table may hold the queries, which is a problem."""
+    problems.add(file.path, "no such file", table.remedy())
+    return iter(())
 
 
 def _is_other_labeller(labeller: str, labellers: Collection[str]) -> bool:

@@ -780,3 +780,20 @@ def test_dumps_of_elasticsearch_are_documents(tmp_path):
         (tmp_path / name).write_text(content)
         (tmp_path / "queries.csv").write_text("query,gold_id\nwhat,a\n")
         assert grades_of(tmp_path, documents=name) == {"q0": ["a"]}
+
+
+@pytest.mark.parametrize("name", ["golden.csv", "testset.csv", "eval/golden.csv"])
+@pytest.mark.parametrize("documents", ["docs/a.md", "a.md", "documents.csv"])
+@pytest.mark.parametrize("command", ["init", "check"])
+def test_a_table_of_queries_under_another_name_is_named_with_its_option(
+    tmp_path, monkeypatch, capsys, name, documents, command
+):
+    monkeypatch.chdir(tmp_path)
+    texts = {documents: "# leave" if documents.endswith("md") else "id,text\na,leave\n"}
+    for path, text in {**texts, name: "question,gold_id\nhow long,a\n"}.items():
+        file = tmp_path / "d" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    printed = ends(capsys, 2, command, "d")
+    assert f'queries = "{name}" (--queries {name})' in printed.err
+    ends(capsys, 0, command, "d", "--queries", name)
