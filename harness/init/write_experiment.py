@@ -4,9 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from harness.build.extras import all_extras_named
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
+from harness.dataset.extras import missing_dataset_extras
 from harness.english import count_of
 from harness.init import spans
 from harness.init.find_files import find_files
@@ -129,8 +132,9 @@ def write_experiment(
     run_column = declared_run_column(reference)
     if run_column:
         reference = without_run_column(reference)
-    reference, repeated_files = find_files(reference)
-    dataset, dropped_labels = _load_with_dropped_labels(reference)
+    with all_extras_named(partial(missing_dataset_extras, reference)):
+        reference, repeated_files = find_files(reference)
+        dataset, dropped_labels = _load_with_dropped_labels(reference)
     if run_column:
         production = path.with_suffix(".trec")
         write_returned_run(reference, dataset, run_column, production)
