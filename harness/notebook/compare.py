@@ -109,6 +109,24 @@ def compare(
     >>> compare({"x": x, "y": y}, qrels, ["RR"])
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
+    _check_runs(runs, baseline)
+    grades = grades_in_memory(qrels, where=parse_conditions(where))
+    parsed = parse_measure_list(measure_names(measures))
+    parsed_settings = _parse_settings(settings)
+    with progress_display(progress) as watch:
+        meter = Meter(on_change=lambda meter: watch("", meter))
+        scored_runs = []
+        with meter.stage("scoring", total=len(runs)):
+            for name, run in runs.items():
+                rankings = run_in_memory(run, f"runs[{name!r}]")
+                scored_runs.append(score_run_in_memory(name, rankings, grades, parsed))
+                meter.step()
+        scores = join_runs(scored_runs, grades, parsed)
+        return _compare_scores(scores, baseline, parsed_settings, meter)
+
+
+def _check_runs(runs: Any, baseline: Any) -> None:
+    """Raise InputError if there are not two runs by name, and the baseline's."""
     if not isinstance(runs, Mapping):
         raise InputError(
             Problem(
@@ -127,19 +145,6 @@ def compare(
         if baseline not in runs:
             problem = f"no run is called {baseline!r}"
             raise InputError(Problem("baseline", problem, did_you_mean(baseline, runs)))
-    grades = grades_in_memory(qrels, where=parse_conditions(where))
-    parsed = parse_measure_list(measure_names(measures))
-    parsed_settings = _parse_settings(settings)
-    with progress_display(progress) as watch:
-        meter = Meter(on_change=lambda meter: watch("", meter))
-        scored_runs = []
-        with meter.stage("scoring", total=len(runs)):
-            for name, run in runs.items():
-                rankings = run_in_memory(run, f"runs[{name!r}]")
-                scored_runs.append(score_run_in_memory(name, rankings, grades, parsed))
-                meter.step()
-        scores = join_runs(scored_runs, grades, parsed)
-        return _compare_scores(scores, baseline, parsed_settings, meter)
 
 
 def compare_folders(
