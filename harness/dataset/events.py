@@ -41,7 +41,31 @@ SHOWN_WORDS = (
     "hover",
 )
 """What happens to every document that a system returns."""
+CHOSEN_WORDS = (
+    "click",
+    "clicked",
+    "tap",
+    "select",
+    "selected",
+    "open",
+    "opened",
+    "download",
+    "purchase",
+    "purchased",
+    "buy",
+    "bought",
+    "cart",
+    "like",
+    "liked",
+    "save",
+    "saved",
+    "bookmark",
+    "conversion",
+)
+"""What happens to a document that a person chooses."""
 MAX_SHOWN_KINDS = 5
+MAX_KIND_WORDS = 4
+"""Words, at most, in the name of an event: a longer value is a text."""
 
 
 def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[PlacedRow]:
@@ -117,18 +141,26 @@ def event_kinds(column: str, cells: Sequence[Any]) -> str:
 
     >>> event_kinds("action_name", ["view", "click", "view"])
     "'view' (2), 'click' (1)"
-    >>> event_kinds("action_name", ["click"]), event_kinds("day", ["view", "click"])
+    >>> event_kinds("action_name", ["click"]), event_kinds("day", ["mon", "tue"])
     ('', '')
+    >>> event_kinds("type", ["click", "view"]), event_kinds("type", ["web", "click"])
+    ("'click' (1), 'view' (1)", '')
     """
-    if normalised_name(column) not in EVENT_NAMES:
-        return ""
     counts = Counter(str(cell) for cell in cells)
-    is_shown = any(
-        word in kind.casefold().replace("-", "_").split("_")
-        for kind in counts
-        for word in SHOWN_WORDS
-    )
-    return kinds_text(counts) if is_shown or len(counts) > 1 else ""
+    is_shown = _any_kind_has(counts, SHOWN_WORDS)
+    if normalised_name(column) in EVENT_NAMES:
+        return kinds_text(counts) if is_shown or len(counts) > 1 else ""
+    is_event = is_shown and _any_kind_has(counts, CHOSEN_WORDS)
+    return kinds_text(counts) if is_event else ""
+
+
+def _any_kind_has(counts: Counter[str], words: Sequence[str]) -> bool:
+    """Whether a value is a short name with one of some words."""
+    for kind in counts:
+        parts = kind.casefold().replace("-", "_").replace(" ", "_").split("_")
+        if len(parts) <= MAX_KIND_WORDS and not set(words).isdisjoint(parts):
+            return True
+    return False
 
 
 def kinds_text(counts: Counter[str]) -> str:

@@ -797,3 +797,14 @@ def test_a_table_of_queries_under_another_name_is_named_with_its_option(
     printed = ends(capsys, 2, command, "d")
     assert f'queries = "{name}" (--queries {name})' in printed.err
     ends(capsys, 0, command, "d", "--queries", name)
+
+
+def test_events_are_recognised_by_their_values_whatever_their_column_is_called(
+    tmp_path,
+):
+    table = "query,clicked_doc_id,kind\nleave,a,click\nleave,b,view\n"
+    documents_in(tmp_path, "ab")
+    log_in(tmp_path, table)
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert "'kind' has 'click' (1), 'view' (1)" in message
+    assert "--where kind=click" in message
