@@ -40,6 +40,7 @@ from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import (
     LabelColumnSearch,
     find_label_column,
+    refuse_returned_documents,
     refuse_unused_columns,
 )
 from harness.dataset.usual_names import LABEL_KINDS, normalised_name
@@ -91,6 +92,8 @@ def load_dataset(
         declared = replace(reference, columns=columns)
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_column(dataset, search.column)
+    if matched.labels and not reference.labels:
+        refuse_returned_documents(problems, reference.columns)
     if not search.is_question:
         refuse_unused_columns(problems, reference.columns, documents.example())
     parts = _CheckedParts(format_name, source, queries, documents, matched)

@@ -25,6 +25,7 @@ from harness.dataset.usual_names import (
     FIELDS_KIND,
     LABEL_KINDS,
     LOCATION_COLUMNS,
+    NEUTRAL_DOCUMENT_NAMES,
     NEUTRAL_LIST_NAMES,
     NORMALISED_COLUMN_NAMES,
     SCORE_NAME,
@@ -57,6 +58,21 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
+ORDER_NAMES = frozenset(
+    (
+        "rank",
+        "position",
+        "documentposition",
+        "documentrank",
+        "distance",
+        "similarity",
+        "documentscore",
+        "retrievalscore",
+        "similarityscore",
+        "bm25score",
+    )
+)
+"""Names of columns of what orders the documents that a system returned."""
 MAX_SHOWN_CELLS = 3
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
@@ -111,6 +127,47 @@ class _UnusedColumn(NamedTuple):
     """Empty if it holds no labels."""
     grades: str = ""
     """Its values if they look like grades."""
+
+
+def refuse_returned_documents(
+    problems: ReadProblems, declared: Sequence[DeclaredColumn]
+) -> None:
+    """Add a problem for each table of labels that looks like what a system returned.
+
+    Its documents have a rank, a distance or the like, and no grade but a score.
+    """
+    if any(column.kind in LABEL_KINDS for column in declared):
+        return
+    field_names = declared_field_names(declared)
+    for file, columns in problems.columns_used.items():
+        labels = [name for name, kind in columns.items() if kind == "label_document"]
+        grades = [name for name, kind in columns.items() if kind == "grade"]
+        orders = [
+            name
+            for name in columns
+            if normalised_name(name) in ORDER_NAMES and name not in field_names
+        ]
+        is_neutral = any(
+            normalised_name(name) in NEUTRAL_DOCUMENT_NAMES for name in labels
+        )
+        is_graded = any(normalised_name(name) != SCORE_NAME for name in grades)
+        if is_neutral and orders and not is_graded:
+            _add_returned_documents(file, labels[0], orders[0], problems)
+
+
+def _add_returned_documents(
+    file: str, label_column: str, order: str, problems: ReadProblems
+) -> None:
+    problem = (
+        f"{order!r} looks like what a system returned, "
+        "and each of these rows would be a label"
+    )
+    run = (
+        "if a system returned them, compare it as a retriever of "
+        f'kind = "run": harness init --columns run={label_column}'
+    )
+    remedy = f"if people judged them: {declaration('label_document', label_column)}"
+    problems.add(file, problem, f"{remedy}; {run}")
 
 
 def refuse_unused_columns(

@@ -808,3 +808,19 @@ def test_events_are_recognised_by_their_values_whatever_their_column_is_called(
     message = str(refusal(load_dataset, DatasetReference(tmp_path)))
     assert "'kind' has 'click' (1), 'view' (1)" in message
     assert "--where kind=click" in message
+
+
+@pytest.mark.parametrize("order", ["rank", "position", "distance", "score,rank"])
+def test_a_table_of_labels_with_what_orders_a_ranking_is_asked_about(tmp_path, order):
+    documents_in(tmp_path, "a", "b")
+    jsonl(tmp_path / "queries.jsonl", [{"_id": "q", "query": "leave"}])
+    numbers = ",".join("1" for _ in order.split(","))
+    rows = f"query_id,doc_id,{order}\nq,a,{numbers}\nq,b,{numbers}\n"
+    (tmp_path / "labels.csv").write_text(rows)
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert "looks like what a system returned" in message
+    assert "--columns run=doc_id" in message
+    declared = declared_columns({"label_document": "doc_id"})
+    assert set(grades_of(tmp_path, columns=declared)["q"]) == {"a", "b"}
+    assert set(grades_of(tmp_path, labels="labels.csv")["q"]) == {"a", "b"}
+    assert not grades_of(tmp_path, columns=declared_columns({"fields": "doc_id"}))
