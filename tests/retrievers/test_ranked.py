@@ -84,11 +84,11 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
             {f"d{n}": score for n, score in enumerate(query_scores.values())}
             for query_scores in queries
         ]
-        lines = [
-            f"q{n} Q0 {doc} 1 {score!r} t\n"
-            for n, query_scores in enumerate(ids)
-            for doc, score in query_scores.items()
-        ]
+        lines: list[str] = []
+        for n, query_scores in enumerate(ids):
+            lines += [
+                f"q{n} Q0 {doc} 1 {score!r} t\n" for doc, score in query_scores.items()
+            ]
         path.write_text("".join(lines))
         retriever = SavedRun(path=str(path))
         retriever.index(

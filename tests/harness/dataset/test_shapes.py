@@ -236,15 +236,17 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
     return lambda folder: write(folder, FIFTY)
 
 
-MARKED = [
-    {
-        "query": FIFTY.queries[q],
-        "pos": [FIFTY.documents[d]],
-        "neg": [text for id_, text in FIFTY.documents.items() if id_ != d],
+def marked(query_id: str, right: str) -> dict[str, object]:
+    """Return a query with its right text, and all others as wrong ones."""
+    wrong = [text for id_, text in FIFTY.documents.items() if id_ != right]
+    return {
+        "query": FIFTY.queries[query_id],
+        "pos": [FIFTY.documents[right]],
+        "neg": wrong,
     }
-    for q, d, g in PAIRS
-    if g
-]
+
+
+MARKED = [marked(query_id, doc_id) for query_id, doc_id, grade in PAIRS if grade]
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
 """Files, or a function that writes them into the folder d; the words of the command;
 how many labels there are of each grade."""
