@@ -22,6 +22,10 @@ KEYS_WITHOUT_TEXT = (
 MESSAGE_KEYS = ("turns", "messages", "user_input")
 """Keys of a conversation: its last question is the query."""
 ASKING_ROLES = ("user", "human")
+SHAPED_KEYS = frozenset(
+    ("ratings", "_source", "queries", "query_groups", "placeholders", *MESSAGE_KEYS)
+)
+"""Keys of which an object that stands for other rows has at least one."""
 QUERY_PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
@@ -119,6 +123,9 @@ def rows_of_object(row: Row) -> Iterator[Row]:
     [{'query': 'a', 'relevant_documents': {'7': 3}}]
     """
     cells = row.cells
+    if cells.keys().isdisjoint(SHAPED_KEYS):
+        yield row
+        return
     rated_query = _rated_query(row)
     if rated_query is not None:
         yield rated_query.as_row(row.location)
