@@ -223,7 +223,7 @@ def page_id(file_id: str, page: int) -> str:
 
 
 class _LabellerRow(NamedTuple):
-    """A row of a file of queries, with whoever labelled it."""
+    """A row of a file of queries, with its labeller."""
 
     row: Row
     labeller: str
