@@ -136,23 +136,27 @@ def refuse_returned_documents(
 
     Its documents have a rank, a distance or the like, and no grade but a score.
     """
-    if any(column.kind in LABEL_KINDS for column in declared):
+    if _declares_labels(declared):
         return
     field_names = declared_field_names(declared)
     for file, columns in problems.columns_used.items():
-        labels = [name for name, kind in columns.items() if kind == "label_document"]
-        grades = [name for name, kind in columns.items() if kind == "grade"]
-        orders = [
-            name
-            for name in columns
-            if normalised_name(name) in ORDER_NAMES and name not in field_names
-        ]
-        is_neutral = any(
-            normalised_name(name) in NEUTRAL_DOCUMENT_NAMES for name in labels
-        )
-        is_graded = any(normalised_name(name) != SCORE_NAME for name in grades)
-        if is_neutral and orders and not is_graded:
-            _add_returned_documents(file, labels[0], orders[0], problems)
+        label_column = ""
+        order = ""
+        is_graded = False
+        for column, kind in columns.items():
+            name = normalised_name(column)
+            if kind == "label_document" and name in NEUTRAL_DOCUMENT_NAMES:
+                label_column = column
+            elif kind == "grade" and name != SCORE_NAME:
+                is_graded = True
+            elif name in ORDER_NAMES and column not in field_names:
+                order = column
+        if label_column and order and not is_graded:
+            _add_returned_documents(file, label_column, order, problems)
+
+
+def _declares_labels(declared: Sequence[DeclaredColumn]) -> bool:
+    return any(column.kind in LABEL_KINDS for column in declared)
 
 
 def _add_returned_documents(
