@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from harness.english import common_prefix, count_queries, count_units, join_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from harness.evaluation.costs import RetrieverCost
     from harness.evaluation.evaluation import Evaluation
     from harness.records import Results
     from harness.report.index import ResultsListing
@@ -127,6 +128,7 @@ def results_lines(
     results: Results, explain: bool, *, width: int
 ) -> Iterator[RenderableType]:
     """The text of a run: the verdict, its warnings, the paired leaderboard."""
+    from harness.evaluation.costs import retriever_costs
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.evaluation.judging_effort import quoted_folder
     from harness.evaluation.warnings import warning_sentences
@@ -144,6 +146,7 @@ def results_lines(
         notes=warning_sentences(evaluation.warnings),
         head=f"{results.manifest.name} · {evaluation.measure} · {queries}",
         folder=quoted_folder(results),
+        costs=retriever_costs(results),
     )
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
@@ -189,6 +192,7 @@ def verdict_text(
     complete: bool = True,
     head: str = "",
     folder: str = "RESULTS",
+    costs: Mapping[str, RetrieverCost] | None = None,
 ) -> Iterator[RenderableType]:
     """The verdict in words, its warnings, the paired leaderboard, then explanations.
 
@@ -200,6 +204,7 @@ def verdict_text(
         complete: whether no retriever is missing; else nothing is recommended.
         head: the first line; by default the measure and the number of queries.
         folder: of the results, as it stands in a command.
+        costs: of the retrievers that finished; None if unknown.
     """
     from harness.wording.conclusion import verdict_lines
 
@@ -216,7 +221,7 @@ def verdict_text(
     if explain:
         for sentence in verdict.details:
             yield text_line(shorten(sentence))
-    yield from _leaderboard_lines(evaluation, width=width, explain=explain)
+    yield from _leaderboard_lines(evaluation, costs, width=width, explain=explain)
     warnings = [*verdict.alerts, *notes]
     for warning in warnings if explain else warnings[:MAX_PRINTED_WARNINGS]:
         yield text_line(f"! {shorten(warning)}")
@@ -229,7 +234,11 @@ def verdict_text(
 
 
 def _leaderboard_lines(
-    evaluation: Evaluation, *, width: int, explain: bool
+    evaluation: Evaluation,
+    costs: Mapping[str, RetrieverCost] | None,
+    *,
+    width: int,
+    explain: bool,
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of many rows, those that are not shown to be worse."""
     from harness.evaluation.warnings import note_sentences
@@ -238,7 +247,8 @@ def _leaderboard_lines(
     board = evaluation.board
     folded = frozenset[str]() if explain else board.folded
     rows = tuple(row for row in board.rows if row.retriever not in folded)
-    yield from leaderboard_in_letters(replace(board, rows=rows), width=width)
+    shown_board = replace(board, rows=rows)
+    yield from leaderboard_in_letters(shown_board, width=width, costs=costs)
     if folded:
         yield text_line(f"{len(folded)} more, all worse", "dim")
     star_note = single_p_note(board)

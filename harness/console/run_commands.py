@@ -144,6 +144,7 @@ def report(
     from harness import records
     from harness.records.data_sets_csv import holds_sets, read_sets
     from harness.report.write import write_report
+    from harness.wording.failures import failure_lines
 
     if holds_sets(results):
         from harness.console.several_runs import print_sets
@@ -163,8 +164,7 @@ def report(
     write_report(stored, shows_texts=not no_texts)
     results_text.print_results(stored, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
-        for retriever, reason in stored.manifest.failed.items():
-            print_warnings(f"{retriever} failed: {reason}")
+        print_warnings(*failure_lines(stored.manifest.failed.items()))
 
 
 def reproduce(

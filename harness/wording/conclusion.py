@@ -21,6 +21,7 @@ from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.warnings import WarningKind
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
+from harness.wording.failures import failure_summary
 from harness.wording.looks import look_step, next_look_command
 from harness.wording.numerals import capital_numeral
 from harness.wording.verdicts import opposite_warning
@@ -187,14 +188,11 @@ def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
 def _incomplete(evaluation: Evaluation) -> Conclusion:
     """Return the conclusion if retrievers failed."""
     failed = evaluation.failed
-    retrievers = len(failed) + len(evaluation.means)
-    headline = (
-        f"Nothing is recommended: {len(failed)} of {retrievers} retrievers failed"
-    )
+    headline = f"No recommendation: {failure_summary(failed.items())}"
     reason = ""
     if evaluation.others:
         reason = f"{evaluation.leader} leads the others."
-    step = f"Fix {names_or_count(list(failed))} and run again."
+    step = f"Fix {'it' if len(failed) == 1 else 'them'} and run again."
     return Conclusion(headline, reason, step)
 
 

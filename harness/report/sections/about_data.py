@@ -16,6 +16,7 @@ from harness.report.view import View
 from harness.scoring.other_grades import other_grades
 from harness.stats.power import MIN_POWER_DIFFERENCES
 from harness.wording.conclusion import lead_sentence, verdict_lines
+from harness.wording.failures import failure_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
 from retrievers.options.tables import validated
 
@@ -151,8 +152,7 @@ def trust_warnings(view: View, grade_rules: Mapping[str, Any] | None) -> list[st
 
 
 def _failure_warnings(view: View) -> Iterator[str]:
-    for retriever, error in view.manifest.failed.items():
-        yield f"{retriever} failed and is not compared: {visible_text(error)}"
+    yield from map(visible_text, failure_lines(view.manifest.failed.items()))
     if view.resolved.baseline and view.baseline is None:
         yield (
             f"The baseline {view.resolved.baseline} failed: "

@@ -19,6 +19,7 @@ from harness.console.forest import leaderboard_in_letters
 from harness.console.progress import Progress
 from harness.console.results_text import verdict_text
 from harness.console.score_tables import means_table, query_scores_table
+from harness.evaluation.costs import RetrieverCost, StagePercentiles
 from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.verdict import Comparison
@@ -255,6 +256,38 @@ def test_a_wide_forest_has_the_differences_with_their_intervals(
     for row in board.rows:
         if row.difference is not None:
             assert f"({row.low:z.3f}" in text
+
+
+COSTS = {
+    "aaaaa0": RetrieverCost(0.0, 0.0, (), "", 1.0, 279_552.0),
+    "aaaaa1": RetrieverCost(
+        0.0, 12.3, (StagePercentiles("search", 1.0, 9.51, 12.0),), "", 1.0, None
+    ),
+    "aaaaa2": RetrieverCost(0.0, None, (), "", 1.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_forest_has_the_costs_that_are_known(width: int) -> None:
+    board = evaluated(0.02, None, **random_scores(list(COSTS))).board
+    lines = rendered(leaderboard_in_letters(board, width=width, costs=COSTS), width)
+    last_rows = {line.split()[1]: line for line in lines if "aaaaa" in line}
+    text = " ".join(" ".join(lines).split())
+    assert max(map(cell_len, lines)) <= width
+    assert "p95 $/million" in text
+    assert "– $0 280 kB" in " ".join(last_rows["aaaaa0"].split())
+    assert "9.5 $12.30 –" in " ".join(last_rows["aaaaa1"].split())
+    assert "– ?" in " ".join(last_rows["aaaaa2"].split())
+    tables = 1 if width == 120 else 2
+    assert sum("aaaaa0" in line for line in lines) == tables
+
+
+def test_without_a_latency_there_is_no_column_of_it() -> None:
+    board = evaluated(0.02, None, **random_scores(list(COSTS))).board
+    costs = dict.fromkeys(COSTS, COSTS["aaaaa0"])
+    lines = rendered(leaderboard_in_letters(board, width=120, costs=costs), 120)
+    assert "p95" not in "".join(lines)
+    assert "280 kB" in "".join(lines)
 
 
 @pytest.mark.parametrize("explain", [False, True])
