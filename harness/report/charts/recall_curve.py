@@ -10,6 +10,7 @@ from harness.report.charts.axes import Axis
 from harness.report.charts.elements import (
     LINE_HEIGHT,
     Line,
+    MarkFact,
     Point,
     draw_interval_point,
     draw_side_text,
@@ -97,7 +98,11 @@ def _draw_line(positions: Sequence[Point], color: str) -> Markup:
 def _draw_point(
     retriever: str, point: RecallPoint, centre: Point, color: str, *, side: str | None
 ) -> Markup:
-    facts = {"retriever": retriever, "tokens": point.tokens, "recall": point.recall}
+    facts = [
+        MarkFact("retriever", retriever),
+        MarkFact("tokens", point.tokens),
+        MarkFact("recall", point.recall),
+    ]
     span = Line(centre.x, centre.x, centre.y, centre.y)
     side_text: str | Markup = ""
     if side == "left":

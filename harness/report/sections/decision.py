@@ -1,6 +1,7 @@
 """The first screen of a report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.english import (
@@ -116,11 +117,18 @@ class FirstScreen(NamedTuple):
         return len(self.lines) <= MAX_HIGH_ROWS
 
 
-def decision_section(view: View) -> Section:
+@dataclass(frozen=True, slots=True)
+class DecisionContext:
+    """The section's content."""
+
+    screen: FirstScreen
+
+
+def decision_section(view: View) -> Section[DecisionContext]:
     """The verdict, the reason, the next step, and the paired leaderboard."""
     screen = first_screen(view)
     figures = (_forest_figure(view, screen.board),) if screen.board.has_pairs else ()
-    return Section("decision", "Decision", {"screen": screen}, figures)
+    return Section("decision", "Decision", DecisionContext(screen), figures)
 
 
 def _forest_figure(view: View, board: Board) -> Figure:

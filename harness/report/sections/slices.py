@@ -19,7 +19,7 @@ from harness.report.escape import shorten_text
 from harness.report.numbers import difference_text, power_p_text
 from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
 from harness.report.query_evidence import pack_json
-from harness.report.templates import Section
+from harness.report.templates import AnySection, Section
 from harness.report.view import View
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
@@ -109,7 +109,7 @@ class SliceTableRow(NamedTuple):
     """Over each of the shown others."""
 
 
-def slices_section(view: View) -> Section | None:
+def slices_section(view: View) -> AnySection | None:
     """The leader against the others in every part of the queries.
 
     None without parts or others.
