@@ -166,7 +166,7 @@ def _test_columns(
         ),
         _intervals_column(intervals, "{:+z.3f}", settings.level, drop_rank=3),
         TextColumn(
-            "wins/ties/\nlosses",
+            "won/tied/\nlost",
             [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows],
             drop_rank=5,
         ),

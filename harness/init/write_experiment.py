@@ -88,7 +88,7 @@ class NewExperiment:
         if found:
             yield (
                 f"column {found} is read as the labels, "
-                "since its name says so; --columns says otherwise"
+                "because of its name; change it with --columns"
             )
         if self.repeated_files:
             yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"

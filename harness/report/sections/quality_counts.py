@@ -30,7 +30,7 @@ COUNT_PHRASES = {
         "queries with which no document that is searched shares a dimension "
         "of its sparse vector"
     ),
-    "changed-passage": "documents with a passage that does not stand in their text",
+    "changed-passage": "documents with a passage that is not in their text",
     "short-context": "queries whose passages end before the measured context",
     "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
@@ -76,7 +76,6 @@ class QualityTables:
     cut: bool
     """Whether documents were truncated."""
     nonzero: Mapping[str, Mapping[str, float]]
-    clean: list[str]
     ids: Mapping[str, Mapping[str, Sequence[str]]]
     """Phrase -> retriever -> the first ids."""
     unjudged: Mapping[str, float]
@@ -140,7 +139,6 @@ def quality_tables(view: View) -> QualityTables:
         counts=counts,
         cut=COUNT_PHRASES["truncated"] in nonzero,
         nonzero=nonzero,
-        clean=[kind for kind in counts if kind not in nonzero],
         ids=ids,
         unjudged=unjudged_shares(view),
         claims=claims_sentence(view.manifest.judge, view.n),

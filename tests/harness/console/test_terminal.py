@@ -176,7 +176,7 @@ def test_narrow_comparisons_have_the_verdict_and_name_the_omitted_columns(
 ) -> None:
     lines = pairs([comparison(NAMES[0], NAMES[1])], width)
     assert any("undecided" in line for line in lines)
-    assert width > 40 or "wins/ties/losses" in " ".join(lines)
+    assert width > 40 or "won/tied/lost" in " ".join(lines)
 
 
 def test_of_many_pairs_those_of_the_leader_are_first_then_the_closest() -> None:

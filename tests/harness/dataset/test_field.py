@@ -358,9 +358,7 @@ def test_a_query_that_loses_all_its_labels_is_named(tmp_path, monkeypatch, capsy
     (note,) = dataset.data_quality["lost-query"]
     assert note.startswith(place)
     output = ends(capsys, 0, "check", "d", "--dangling", "drop").out
-    assert (
-        "queries that lose all their labels, since they name no document (1)" in output
-    )
+    assert "queries all of whose labels name no document (1)" in output
     assert place in output
     assert f"a query loses all its labels: {place}" in ends(capsys, 0, "init", "d").out
 

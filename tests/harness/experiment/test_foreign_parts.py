@@ -247,7 +247,7 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
         (block("it", 'fault = "twice"'), "query 'q-fruit' has a document twice"),
         (
             block("it", 'encoder = { kind = "sparse" }', kind=""),
-            "sparse vectors came back from an encoder of dense",
+            "returned sparse vectors; its form is dense",
         ),
         (
             ZeroDivisionError("by zero"),

@@ -73,7 +73,7 @@ def test_a_fusion_inherits_the_ledgers_of_its_parts(folder):
 
 def missing_note(folder):
     missing = "Incomplete: without gone and lost"
-    return f"{folder}: {missing}; who leads here leads among those that ran."
+    return f"{folder}: {missing}; the leader is the best of those that ran."
 
 
 @pytest.mark.parametrize("command", ["compare", "score"])
