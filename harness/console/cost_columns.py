@@ -30,7 +30,7 @@ def cost_columns(
 ) -> list[TextColumn]:
     """Return p95 of a query, dollars for a million queries, and bytes of vectors.
 
-    Without p95 if no latency was measured.
+    Without p95 if no latency was measured, and without bytes if there are no vectors.
 
     Args:
         retrievers: one per row.
@@ -43,12 +43,11 @@ def cost_columns(
         p95_cells = [row.p95 for row in rows]
         columns.append(TextColumn("p95\nms", [*p95_cells, *foot], drop_rank=1))
     price_cells = [row.price for row in rows]
+    columns.append(TextColumn("$/million\nqueries", [*price_cells, *foot], drop_rank=2))
     size_cells = [row.size for row in rows]
-    return [
-        *columns,
-        TextColumn("$/million\nqueries", [*price_cells, *foot], drop_rank=2),
-        TextColumn("vectors", [*size_cells, *foot], drop_rank=3),
-    ]
+    if any(size_cells):
+        columns.append(TextColumn("vectors", [*size_cells, *foot], drop_rank=3))
+    return columns
 
 
 def _cost_cells(cost: RetrieverCost | None) -> CostCells:

@@ -290,6 +290,14 @@ def test_without_a_latency_there_is_no_column_of_it() -> None:
     assert "280 kB" in "".join(lines)
 
 
+def test_without_vectors_there_is_no_column_of_them() -> None:
+    board = evaluated(0.02, None, **random_scores(list(COSTS))).board
+    costs = {name: COSTS["aaaaa1"]._replace(vector_bytes=0.0) for name in COSTS}
+    lines = rendered(leaderboard_in_letters(board, width=80, costs=costs), 80)
+    assert "$/million" in "".join(lines)
+    assert "vectors" not in "".join(lines)
+
+
 @pytest.mark.parametrize("explain", [False, True])
 def test_of_many_rows_those_shown_worse_are_a_number(explain: bool) -> None:
     """Two are near the leader, fifteen are not: 18 rows are more than 16."""
