@@ -15,6 +15,7 @@ from harness.evaluation.score_paths import DEFAULT_TREC_MEASURES
 from harness.experiment import parse_statistics
 from harness.measures import parse_measure_list
 from harness.notebook.document_values import grades_in_memory, run_in_memory
+from harness.notebook.python_words import problems_without_flags
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import join_runs, score_run_in_memory
@@ -116,7 +117,7 @@ def compare(
     grades = grades_in_memory(qrels)
     parsed = parse_measure_list([measures] if isinstance(measures, str) else measures)
     parsed_settings = _parse_settings(settings)
-    with progress_display(progress) as watch:
+    with problems_without_flags(), progress_display(progress) as watch:
         meter = Meter(on_change=lambda meter: watch("", meter))
         scored_runs = []
         with meter.stage("scoring", total=len(runs)):
@@ -135,7 +136,8 @@ def compare_folders(
 
     This is the comparison of `harness compare`.
     """
-    scores = score_folders(folders, ())
+    with problems_without_flags():
+        scores = score_folders(folders, ())
     declared = read_declared_settings(folders)
     parsed_settings = _parse_settings(settings, declared.settings)
     parsed_settings = settings_at_look(parsed_settings, scores.n)

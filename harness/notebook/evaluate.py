@@ -11,6 +11,7 @@ from harness import pipeline
 from harness.console.progress import progress_display
 from harness.measures import parse_measure
 from harness.notebook.dataset_in_memory import source_in_memory
+from harness.notebook.python_words import remedy_as_python, without_flags
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
 from harness.running.options import RunOptions
@@ -142,23 +143,9 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
         where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
         where = where.removeprefix(NO_FILE_PREFIX)
         remedy = remedy_as_python(problem.remedy)
-        problems.append(problem._replace(where=where, remedy=remedy))
+        what = without_flags(problem.what)
+        problems.append(problem._replace(where=where, what=what, remedy=remedy))
     return InputError(problems)
-
-
-def remedy_as_python(remedy: str) -> str:
-    """The fix in terms of Python arguments.
-
-    >>> remedy = 'say which: columns = { grade = "stars" } (--columns grade=stars)'
-    >>> remedy_as_python(remedy)
-    'say which: columns={"grade": "stars"}'
-    >>> remedy_as_python('set dangling = "drop" under [relevance] (--dangling drop)')
-    'set relevance={"dangling": "drop"}'
-    """
-    plain = re.sub(r" \(--[\w-]+ ?(?:'[^']*'|[^()'])*\)", "", remedy)
-    plain = re.sub(r'columns = \{ (\w+) = ("[^"]*") \}', r'columns={"\1": \2}', plain)
-    plain = re.sub(r'(\w+) = ("[^"]*"|\w+) under \[(\w+)\]', r'\3={"\1": \2}', plain)
-    return re.sub(r"(\w+) = (?=[\"\[{…])", r"\1=", plain)
 
 
 def _dataset_table(

@@ -165,9 +165,9 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
     Raises:
         InputError: the margin is not below the span.
 
-    >>> check_margin("--margin", 2, 1)
+    >>> check_margin("margin", 2, 1)
     Traceback (most recent call last):
-    retrievers.errors.InputError: --margin: 2 is larger than ...
+    retrievers.errors.InputError: margin: 2 is larger than ...
     """
     if margin is None or span is None:
         return

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness.english import short_p_text
 from harness.evaluation.board import smallest_wilcoxon_p
 from harness.evaluation.pair_diagnostics import (
     PairDiagnostics,
@@ -13,7 +12,6 @@ from harness.evaluation.pair_diagnostics import (
 )
 from harness.evaluation.query_slices import slice_labels, small_slices
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.report.numbers import difference_text
 from harness.report.sections.slices import slice_label
 from harness.report.templates import Section
 from harness.report.view import View
@@ -59,8 +57,6 @@ class MatrixCell(NamedTuple):
     sign: str
     state: str
     """The name of its colour in the style sheet, and its word."""
-    numbers: str
-    """The difference of the means, with p."""
 
 
 class MatrixRow(NamedTuple):
@@ -161,12 +157,8 @@ def _matrix_rows(
     cells: dict[tuple[str, str], MatrixCell] = {}
     for comparison in comparisons:
         for row in (comparison, comparison.swapped):
-            p = short_p_text(row.p_adjusted)
-            difference = difference_text(row.mean_difference)
             cells[row.a, row.b] = MatrixCell(
-                VERDICT_SIGNS[row.verdict],
-                STATE_BY_VERDICT[row.verdict],
-                f"{difference}, p {p}",
+                VERDICT_SIGNS[row.verdict], STATE_BY_VERDICT[row.verdict]
             )
     rows: list[MatrixRow] = []
     for number, name in enumerate(view.ranked, start=1):
