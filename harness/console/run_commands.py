@@ -9,19 +9,9 @@ import typer
 from harness.console import options as shared
 from harness.console import results_text
 from harness.console.dataset_arguments import (
-    ColumnNames,
-    DanglingOption,
-    DatasetFormat,
     DatasetOptions,
-    DocumentsPath,
-    HeaderOption,
-    LabelFile,
-    MatchFields,
-    PagesOption,
-    QueryFiles,
-    SplitName,
-    WhereOption,
     dataset_reference,
+    takes_dataset_options,
 )
 from harness.console.messages import confirm, show_tracebacks
 from harness.console.output import (
@@ -220,6 +210,7 @@ OutputOption = Annotated[
 ]
 
 
+@takes_dataset_options
 def init(
     *,
     folder: Annotated[
@@ -229,35 +220,12 @@ def init(
         ),
     ],
     output: OutputOption = None,
-    columns: ColumnNames = None,
-    documents: DocumentsPath = None,
-    queries: QueryFiles = None,
-    labels: LabelFile = None,
-    form: DatasetFormat = None,
-    split: SplitName = None,
-    header: HeaderOption = None,
-    dangling: DanglingOption = None,
-    match: MatchFields = None,
-    pages: PagesOption = None,
-    where: WhereOption = None,
+    dataset_options: DatasetOptions,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.init.write_experiment import write_experiment
 
-    options = DatasetOptions(
-        columns=columns,
-        documents=documents,
-        queries=queries,
-        labels=labels,
-        format=form,
-        split=split,
-        header=header,
-        dangling=dangling,
-        match=match,
-        pages=pages,
-        where=where,
-    )
-    experiment = write_experiment(dataset_reference(folder, options), output)
+    experiment = write_experiment(dataset_reference(folder, dataset_options), output)
     print_lines(*experiment.lines())
 
 

@@ -86,7 +86,7 @@ def test_keys_answer_and_the_export_has_every_answer(opened):
         assert text(opened, "#count") == f"{number} of {total}"
         shown.append((text(opened, "#query"), lists(opened)))
         press(opened, keys[number])
-    assert "All is answered" in text(opened, "#done")
+    assert "Done. Export your answers." in text(opened, "#done")
     assert "--from ~/Downloads/preferences.jsonl" in text(opened, "#next")
     assert text(opened, "#export") == f"Export {total} answers"
     (rows,) = read_preferences([exported(opened)])
