@@ -131,7 +131,7 @@ def results_lines(
     from harness.evaluation.costs import retriever_costs
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.evaluation.judging_effort import quoted_folder
-    from harness.evaluation.warnings import warning_sentences
+    from harness.evaluation.warning_sentences import warning_sentences
     from harness.wording.verdicts import abstention_sentence
 
     if not results.scored:
@@ -241,7 +241,7 @@ def _leaderboard_lines(
     explain: bool,
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of many rows, those that are not shown to be worse."""
-    from harness.evaluation.warnings import note_sentences
+    from harness.evaluation.warning_sentences import note_sentences
     from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board

@@ -18,7 +18,7 @@ from harness.english import (
 )
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.warnings import WarningKind
+from harness.evaluation.warnings import Fragile
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
 from harness.wording.failures import failure_summary
@@ -119,9 +119,8 @@ def _fragile_alerts(evaluation: Evaluation) -> list[str]:
     """
     opponents: dict[str, list[str]] = {}
     for warning in evaluation.warnings:
-        if warning.kind is WarningKind.FRAGILE:
-            retriever, opponent = warning.retrievers
-            opponents.setdefault(retriever, []).append(opponent)
+        if isinstance(warning, Fragile):
+            opponents.setdefault(warning.a, []).append(warning.b)
     if not opponents or evaluation.failed:
         return []
     results = [

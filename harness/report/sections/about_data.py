@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.english import count_of, join_names
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.experiment import RelevanceConfig
 from harness.measures import parse_measure
 from harness.measures.sensitivity import RuleOutcome, winners_by_rule

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.measures.score import RankedPassages
 from harness.report.charts.figure import Figure, draw_figure

@@ -13,7 +13,8 @@ from harness.english import (
 from harness.evaluation.board import Board, BoardRow
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.judging_effort import quoted_folder
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
