@@ -1,7 +1,5 @@
 """A repeated run as text."""
 
-from typing import Any
-
 from harness.reproduce import (
     COMPARED_HITS,
     MEAN_TOLERANCE,
@@ -26,13 +24,3 @@ def reproduction_sentence(reproduction: Reproduction) -> str:
             "again"
         )
     return sentence + version_changes_text(reproduction.versions)
-
-
-def reproduction_object(reproduction: Reproduction) -> dict[str, Any]:
-    """Return a repeated run as the object that `--json` prints."""
-    return {
-        "differing": reproduction.differing,
-        "largest": reproduction.largest,
-        "versions": {change.package: str(change) for change in reproduction.versions},
-        "approximate": dict(reproduction.approximate),
-    }

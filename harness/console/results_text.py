@@ -108,17 +108,16 @@ def print_scores(
     """Print per-query scores of any tool: means, comparisons, the verdict, notes."""
     from harness.writing.evaluation_tables import comparison_rows, summary_rows
 
-    summary = summary_rows(evaluation.summary)
     if as_json:
         rows = [row._asdict() for row in scores.rows()]
         print_json(
             scores=rows,
-            summary=summary,
+            summary=summary_rows(evaluation.summary),
             comparisons=comparison_rows(evaluation),
             notes=list(notes),
         )
         return
-    print_to_fit(means_table, summary)
+    print_to_fit(means_table, evaluation.summary)
     print_lines("")
     print_to_fit(verdict_text, evaluation, explain=explain)
     print_lines(*notes)
@@ -264,11 +263,9 @@ def _explanation_tables(
     evaluation: Evaluation, *, width: int
 ) -> Iterator[RenderableType]:
     """Every measure, and every pair."""
-    from harness.writing.evaluation_tables import summary_rows
-
     yield ""
     yield from leaderboard_table(
-        summary_rows(evaluation.summary),
+        evaluation.summary,
         evaluation.measure,
         width=width,
         level=evaluation.settings.level,

@@ -193,13 +193,16 @@ def reproduce(
             on_progress=progress.watch,
         )
         reproduction = reproduce_results(results, options)
-    from harness.console.reproduction_text import (
-        reproduction_object,
-        reproduction_sentence,
-    )
+    from harness.console.reproduction_text import reproduction_sentence
 
     if as_json:
-        print_json(**reproduction_object(reproduction))
+        changes = {change.package: str(change) for change in reproduction.versions}
+        print_json(
+            differing=reproduction.differing,
+            largest=reproduction.largest,
+            versions=changes,
+            approximate=reproduction.approximate,
+        )
     elif not quiet:
         print_lines(reproduction_sentence(reproduction))
 

@@ -58,14 +58,17 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     def open_parts(columns: Mapping[str, str]) -> Source:
         labels_of_queries = label_rows if grades is None else rows_of_files()
         query_part = documents if queries is None else queries
-        query_source = _open_part(query_part, "queries", labels_of_queries, columns)
-        document_source = _open_part(documents, "documents", None, columns)
+        named_columns = Columns(columns)
+        query_source = _open_part(
+            query_part, "queries", labels_of_queries, named_columns
+        )
+        document_source = _open_part(documents, "documents", None, named_columns)
         parts = FunctionSource(
             document_source.documents, query_source.queries, query_source.labels
         )
         if label_rows is not None:
             no_rows = rows_of_files()
-            table = TableSource(no_rows, no_rows, label_rows, Columns(columns))
+            table = TableSource(no_rows, no_rows, label_rows, named_columns)
             return parts._replace(labels=table.labels)
         if grades is None:
             return parts
@@ -104,11 +107,11 @@ def _read_labels(
 
 
 def _open_part(
-    part: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]
+    part: Any, where: str, labels: RowSource | None, columns: Columns
 ) -> Source:
     """Open documents or queries: rows of any type, or the data set of a path."""
     if is_path(part) and not is_table_file(part):
         reference = parse_reference(part if isinstance(part, str) else Path(part))
-        return open_source(replace(reference, columns=columns))[1]
+        return open_source(replace(reference, columns=columns.declared))[1]
     rows = open_rows(part, where)
-    return TableSource(rows, rows, labels, Columns(columns))
+    return TableSource(rows, rows, labels, columns)

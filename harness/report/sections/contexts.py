@@ -9,7 +9,11 @@ from harness.evaluation.warnings import WarningKind
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.measures.score import RankedPassages
 from harness.report.charts.figure import Figure, draw_figure
-from harness.report.charts.recall_curve import RecallPoint, draw_recall_curves
+from harness.report.charts.recall_curve import (
+    RecallCurve,
+    RecallPoint,
+    draw_recall_curves,
+)
 from harness.report.numbers import score_text
 from harness.report.palette import standing_shade
 from harness.report.templates import Section
@@ -84,7 +88,9 @@ def _draw_curves(
         "recall-tokens",
         f"Recall of {counted} against tokens",
         f"Mean recall of {counted} within a context; {last_points}.",
-        lambda width: draw_recall_curves(curves, colors, width),
+        lambda width: draw_recall_curves(
+            {name: RecallCurve(colors[name], curves[name]) for name in curves}, width
+        ),
     )
 
 

@@ -23,7 +23,9 @@ from harness.evaluation.costs import RetrieverCost, StagePercentiles
 from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.verdict import Comparison
+from harness.scoring.scores import ScoreRow
 from harness.stats.settings import Settings
+from harness.stats.summary import ScoreSummary
 from retrievers import meter
 from retrievers.meter import Budget, Meter
 from retrievers.types import Floats
@@ -57,13 +59,24 @@ def rendered(parts: Iterable[Any], width: int) -> list[str]:
 
 def summary(
     names: Iterable[str], measures: Iterable[str] = MEASURES
-) -> list[dict[str, Any]]:
-    interval = {"count": 138, "ci_low": 0.5, "ci_high": 0.9, "ci_method": "t"}
-    return [
-        {"retriever": name, "measure": measure, "mean": 0.9 - 0.1 * i, **interval}
-        for i, name in enumerate(names)
+) -> dict[str, dict[str, ScoreSummary]]:
+    return {
+        measure: {name: summary_of(0.9 - 0.1 * i) for i, name in enumerate(list(names))}
         for measure in measures
-    ]
+    }
+
+
+def summary_of(mean: float) -> ScoreSummary:
+    quantiles = {"min": 0.0, "q25": 0.2, "median": 0.4, "q75": 0.6, "max": 1.0}
+    return ScoreSummary(
+        count=138,
+        mean=mean,
+        ci_low=0.5,
+        ci_high=0.9,
+        std=0.1,
+        ci_method="t",
+        **quantiles,
+    )
 
 
 def board(names: Iterable[str], width: int, **options: Any) -> list[str]:
@@ -195,7 +208,10 @@ def test_of_many_pairs_those_of_the_leader_are_first_then_the_closest() -> None:
 
 
 def test_the_best_is_first_in_any_order_of_the_rows() -> None:
-    rows = summary(["a", "b"], ["nDCG@10", "RR"])[::-1]
+    rows = {
+        measure: dict(reversed(by_retriever.items()))
+        for measure, by_retriever in summary(["a", "b"], ["nDCG@10", "RR"]).items()
+    }
     lines = rendered(result_tables.leaderboard_table(rows, "nDCG@10", width=80), 80)
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
@@ -383,7 +399,7 @@ def test_the_table_of_means_has_every_run_and_every_measure(width: int) -> None:
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_table_of_queries_has_every_score(width: int) -> None:
     rows = [
-        {"query_id": f"問{i}", "measure": measure, "value": 0.5}
+        ScoreRow("run", f"問{i}", measure, 0.5)
         for i in range(3)
         for measure in MEASURES
     ]
