@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from harness.report.escape import shorten_text
 from harness.report.numbers import difference_text, power_p_text
 from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
 from harness.report.query_evidence import pack_json
-from harness.report.templates import AnySection, Section
+from harness.report.templates import Section
 from harness.report.view import View
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
@@ -109,7 +109,25 @@ class SliceTableRow(NamedTuple):
     """Over each of the shown others."""
 
 
-def slices_section(view: View) -> AnySection | None:
+@dataclass(frozen=True, slots=True)
+class SlicesContext:
+    """The section's content."""
+
+    pairs: Sequence[SlicePair]
+    axis: StripAxis
+    rows: Sequence[SliceTableRow]
+    shown_rows: int
+    """Rows of the table that are shown at first."""
+    sentence: str
+    reversals: list[str]
+    slice_name: Callable[[SliceComparison], str]
+    others: int
+    """Pairs that are not shown."""
+    choices: str
+    """The leads of any two retrievers, for the script."""
+
+
+def slices_section(view: View) -> Section[SlicesContext] | None:
     """The leader against the others in every part of the queries.
 
     None without parts or others.
@@ -125,17 +143,17 @@ def slices_section(view: View) -> AnySection | None:
     reversals: list[str] = []
     for pair in pairs:
         reversals.extend(reversed_slices(view, pair))
-    context = {
-        "pairs": shown_pairs,
-        "axis": _strip_axis(view, shown_pairs),
-        "rows": _table_rows(shown_pairs),
-        "shown_rows": MAX_SHOWN_SLICES,
-        "sentence": slices_sentence(shown_pairs[0]),
-        "reversals": reversals,
-        "slice_name": slice_name,
-        "others": len(pairs) - len(shown_pairs),
-        "choices": _slice_choices(view, families, pairs),
-    }
+    context = SlicesContext(
+        pairs=shown_pairs,
+        axis=_strip_axis(view, shown_pairs),
+        rows=_table_rows(shown_pairs),
+        shown_rows=MAX_SHOWN_SLICES,
+        sentence=slices_sentence(shown_pairs[0]),
+        reversals=reversals,
+        slice_name=slice_name,
+        others=len(pairs) - len(shown_pairs),
+        choices=_slice_choices(view, families, pairs),
+    )
     return Section("slices", "Slices", context, (_forest_figure(view, shown_pairs),))
 
 
