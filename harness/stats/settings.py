@@ -173,4 +173,4 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
         return
     if span <= margin < math.inf:
         problem = f"{margin:g} is larger than the measure's range, {span:g}"
-        raise InputError(Problem(where, problem, f"such as {span / 50:g}"))
+        raise InputError(Problem(where, problem, f"try {span / 50:g}"))

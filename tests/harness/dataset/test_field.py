@@ -494,7 +494,7 @@ def test_blank_labels_are_counted_in_one_sentence(tmp_path):
     (problem,) = refusal(
         load_dataset, DatasetReference(tmp_path, columns={"label_document": "gold"})
     ).problems
-    assert "queries.csv:3: no document is given, as at 2 more places" in str(problem)
+    assert "queries.csv:3: no document is given; also in 2 others" in str(problem)
 
 
 def test_a_table_alone_in_a_folder_is_read_as_the_file(tmp_path):
