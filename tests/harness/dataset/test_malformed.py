@@ -159,7 +159,7 @@ CASES: list[tuple[str, str, Change, str]] = [
         "csv",
         "documents.csv",
         swap("id,", "sku,"),
-        r"csv:2: '_id' is missing, as .*columns = \{ document_id =",
+        r"csv:2: '_id' is missing; also in .*columns = \{ document_id =",
     ),
     (
         "parquet",
