@@ -37,7 +37,7 @@ def cost_columns(
         costs: of the retrievers that finished; the cells of the others are empty.
         foot: cells below the rows.
     """
-    rows = [_cost_cells(costs.get(name)) for name in retrievers]
+    rows = [_cost_cells(costs.get(retriever)) for retriever in retrievers]
     columns: list[TextColumn] = []
     if any(cost.p95 is not None for cost in costs.values()):
         p95_cells = [row.p95 for row in rows]

@@ -91,21 +91,21 @@ def takes_dataset_options(command: Callable[..., None]) -> Callable[..., None]:
     """
     signature = inspect.signature(command, eval_str=True)
     hints = get_type_hints(DatasetOptions, include_extras=True)
-    options = [
+    option_parameters = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint
+            option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint
         )
-        for name, hint in hints.items()
+        for option, hint in hints.items()
     ]
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
         is_place = parameter.name == "dataset_options"
-        parameters += options if is_place else [parameter]
+        parameters += option_parameters if is_place else [parameter]
 
     @wraps(command)
     def run_command(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in hints}
-        command(**arguments, dataset_options=DatasetOptions(**given))
+        options = {option: arguments.pop(option) for option in hints}
+        command(**arguments, dataset_options=DatasetOptions(**options))
 
     run_command.__annotations__ = {
         parameter.name: parameter.annotation for parameter in parameters

@@ -1,5 +1,6 @@
 """A repeated run as text."""
 
+from harness.console.output import print_json
 from harness.reproduce import (
     COMPARED_HITS,
     MEAN_TOLERANCE,
@@ -24,3 +25,13 @@ def reproduction_sentence(reproduction: Reproduction) -> str:
             "again"
         )
     return sentence + version_changes_text(reproduction.versions)
+
+
+def print_reproduction(reproduction: Reproduction) -> None:
+    """Print a repeated run as one JSON object."""
+    print_json(
+        differing=reproduction.differing,
+        largest=reproduction.largest,
+        versions={change.package: str(change) for change in reproduction.versions},
+        approximate=reproduction.approximate,
+    )

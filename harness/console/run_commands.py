@@ -16,7 +16,6 @@ from harness.console.dataset_arguments import (
 from harness.console.messages import confirm, show_tracebacks
 from harness.console.output import (
     open_console,
-    print_json,
     print_lines,
     print_result,
     print_warnings,
@@ -193,16 +192,13 @@ def reproduce(
             on_progress=progress.watch,
         )
         reproduction = reproduce_results(results, options)
-    from harness.console.reproduction_text import reproduction_sentence
+    from harness.console.reproduction_text import (
+        print_reproduction,
+        reproduction_sentence,
+    )
 
     if as_json:
-        changes = {change.package: str(change) for change in reproduction.versions}
-        print_json(
-            differing=reproduction.differing,
-            largest=reproduction.largest,
-            versions=changes,
-            approximate=reproduction.approximate,
-        )
+        print_reproduction(reproduction)
     elif not quiet:
         print_lines(reproduction_sentence(reproduction))
 

@@ -277,20 +277,20 @@ def store_warning(warning: RunWarning) -> dict[str, Any]:
     stored: StoredFields = warning.stored
     return {
         "kind": warning.kind.value,
-        "retrievers": list(_values(warning, stored.retrievers)),
-        "numbers": [float(number) for number in _values(warning, stored.numbers)],
-        "words": list(_values(warning, stored.words)),
+        "retrievers": list(_contents(warning, stored.retrievers)),
+        "numbers": [float(number) for number in _contents(warning, stored.numbers)],
+        "words": list(_contents(warning, stored.words)),
     }
 
 
-def _values(warning: RunWarning, names: Sequence[str]) -> Iterator[Any]:
+def _contents(warning: RunWarning, fields: Sequence[str]) -> Iterator[Any]:
     """Yield the values of some fields; those of a tuple one by one."""
-    for name in names:
-        value = getattr(warning, name)
-        if isinstance(value, tuple):
-            yield from value
+    for field in fields:
+        content = getattr(warning, field)
+        if isinstance(content, tuple):
+            yield from content
         else:
-            yield value
+            yield content
 
 
 def read_warning(stored: Any) -> RunWarning:
@@ -308,8 +308,8 @@ def read_warning(stored: Any) -> RunWarning:
     try:
         warning_type = WARNING_TYPES[stored["kind"]]
         fields: dict[str, Any] = {}
-        for part, names in warning_type.stored._asdict().items():
-            fields |= dict(_read_part(warning_type, names, list(stored[part])))
+        for part, part_fields in warning_type.stored._asdict().items():
+            fields |= dict(_read_part(warning_type, part_fields, list(stored[part])))
         warning: RunWarning = TypeAdapter(warning_type).validate_python(fields)
     except (KeyError, TypeError, IndexError) as error:
         message = "is no warning: it has kind, retrievers, numbers and words"
@@ -318,21 +318,21 @@ def read_warning(stored: Any) -> RunWarning:
 
 
 def _read_part(
-    warning_type: type[RunWarning], names: Sequence[str], values: list[Any]
+    warning_type: type[RunWarning], fields: Sequence[str], contents: list[Any]
 ) -> Iterator[tuple[str, Any]]:
     """Yield the fields of one part of the stored form."""
-    left_over = len(values) - (len(names) - 1)
+    left_over = len(contents) - (len(fields) - 1)
     position = 0
-    for name in names:
-        is_tuple = str(warning_type.__annotations__[name]).startswith("tuple")
+    for field in fields:
+        is_tuple = str(warning_type.__annotations__[field]).startswith("tuple")
         if is_tuple:
-            yield name, tuple(values[position : position + left_over])
+            yield field, tuple(contents[position : position + left_over])
             position += left_over
         else:
-            yield name, values[position]
+            yield field, contents[position]
             position += 1
-    if position != len(values):
-        raise IndexError(names)
+    if position != len(contents):
+        raise IndexError(fields)
 
 
 StoredWarning = Annotated[

@@ -143,8 +143,8 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
         where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
         where = where.removeprefix(NO_FILE_PREFIX)
         remedy = remedy_as_python(problem.remedy)
-        what = without_flags(problem.what)
-        problems.append(problem._replace(where=where, what=what, remedy=remedy))
+        changed = problem._replace(where=where, remedy=remedy)
+        problems.append(changed._replace(what=without_flags(problem.what)))
     return InputError(problems)
 
 

@@ -43,8 +43,8 @@ def failure_summary(reasons: Iterable[tuple[str, str]]) -> str:
     'ours and hybrid failed (refused)'
     """
     (first, reason), *others = reasons
-    names = names_or_count([first, *(retriever for retriever, _ in others)], 3)
-    return f"{names} failed ({_brief_reason(first, reason, MAX_REASON_LENGTH)})"
+    failed = names_or_count([first, *(retriever for retriever, _ in others)], 3)
+    return f"{failed} failed ({_brief_reason(first, reason, MAX_REASON_LENGTH)})"
 
 
 def short_failure(reasons: Iterable[tuple[str, str]]) -> str:
@@ -54,10 +54,10 @@ def short_failure(reasons: Iterable[tuple[str, str]]) -> str:
     'ours (connection refused) and 1 more'
     """
     (first, reason), *others = reasons
-    rest = f" and {len(others)} more" if others else ""
-    name = first[:MAX_SHORT_NAME]
-    room = MAX_SHORT_LENGTH - len(name) - len(rest) - len(" ()")
-    return f"{name} ({_brief_reason(first, reason, room)}){rest}"
+    further = f" and {len(others)} more" if others else ""
+    retriever = first[:MAX_SHORT_NAME]
+    room = MAX_SHORT_LENGTH - len(retriever) - len(further) - len(" ()")
+    return f"{retriever} ({_brief_reason(first, reason, room)}){further}"
 
 
 def _brief_reason(retriever: str, reason: str, room: int) -> str:

@@ -14,7 +14,7 @@ from harness.stats.summary import ScoreSummary
 class MeasuresContext:
     """The section's content."""
 
-    shown: list[str]
+    listed: list[str]
     folded: list[str]
     """The retrievers whose rows are opened on demand."""
     sentence: str
@@ -33,7 +33,7 @@ def measures_section(view: View) -> Section[MeasuresContext]:
     beaten = {measure: beaten_letters(view, measure) for measure in view.measures}
     folded = view.evaluation.board.folded
     context = MeasuresContext(
-        shown=[name for name in view.ranked if name not in folded],
+        listed=[name for name in view.ranked if name not in folded],
         folded=[name for name in view.ranked if name in folded],
         sentence=measures_sentence(view),
         best={measure: best_mean(view, measure) for measure in view.measures},

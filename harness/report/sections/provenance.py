@@ -1,7 +1,6 @@
 """How to run an experiment again."""
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +8,7 @@ from typing import NamedTuple
 import tomli_w
 
 from harness.pages import visible_text
-from harness.records import Results
+from harness.records import Manifest, Results
 from harness.report.paper import Citation, citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
@@ -18,7 +17,7 @@ from harness.report.view import View
 class MachineFact(NamedTuple):
     """A fact about the machine as text."""
 
-    name: str
+    key: str
     text: str
 
 
@@ -38,7 +37,7 @@ def provenance_section(view: View) -> Section[ProvenanceContext]:
     """The command, the experiment, the versions, the machine, texts to quote."""
     context = ProvenanceContext(
         experiment=visible_text(tomli_w.dumps(view.manifest.experiment)),
-        machine=_flat_facts(view.manifest.machine.items()),
+        machine=_machine_facts(view.manifest),
         folder=results_path(view.results),
         quote=citation_texts(view),
     )
@@ -59,14 +58,14 @@ def results_path(results: Results) -> str:
     return path
 
 
-def _flat_facts(machine: Iterable[tuple[str, object]]) -> list[MachineFact]:
+def _machine_facts(manifest: Manifest) -> list[MachineFact]:
     """Return the facts about the machine that are known, each as one text."""
     facts: list[MachineFact] = []
-    for name, fact in machine:
+    for key, fact in manifest.machine.items():
         if fact in ({}, None, ""):
             continue
         text = str(fact)
         if isinstance(fact, dict):
             text = ", ".join(f"{part}={detail}" for part, detail in fact.items())
-        facts.append(MachineFact(name, text))
+        facts.append(MachineFact(key, text))
     return facts
