@@ -104,7 +104,7 @@ def run_built(
             with accounts.meter.stage("reporting"):
                 write_report(results)
         report_moved_folder(records.publish(staging, folder), options)
-    update_index(folder.parent, options)
+    update_index(Path(options.results), options)
     accounts.check_budget(claims, folder)
     return replace(results, folder=folder)
 

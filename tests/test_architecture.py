@@ -94,6 +94,7 @@ FACES = {
     "harness.report": {
         "harness.report.charts.axes",
         "harness.report.index",
+        "harness.report.numbers",
         "harness.report.page",
         "harness.report.scores_page",
         "harness.report.sets_page",

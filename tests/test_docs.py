@@ -86,6 +86,7 @@ def shown(block: Block) -> Iterator[Shown]:
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?|\.\d+")
 MEASURED = re.compile(
     rf"(?:{NUMBER.pattern})(?= ?(?:s|ms|/s|minutes?|hours?|kB|MB)\b)"
+    rf"|(?:{NUMBER.pattern}|–)(?= +\$)"
     r"|digest [0-9a-f]{12,}|\d{4}-\d\d-\d\d\S*"
 )
 """What differs from machine to machine and from day to day."""
@@ -97,9 +98,9 @@ between processors.
 
 def alike(line: str) -> tuple[str, list[str]]:
     """A line without what is measured, without its numbers and the white space between
-    them; and the numbers.
+    them; and the numbers. A rule is as long as what is measured is wide.
     """
-    line = MEASURED.sub("#", line)
+    line = MEASURED.sub("#", re.sub("─+", "─", line))
     return " ".join(NUMBER.sub("#", line).split()), NUMBER.findall(line)
 
 

@@ -158,7 +158,10 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
         names = ", ".join(map(repr, sheets[:MAX_SHOWN_NAMES]))
         problem = f"holds {names}, and none of them is called queries"
         queries = shlex.quote(sheets[0])
-        remedy = f"say which hold what: --queries {queries} --documents …"
+        remedy = (
+            "name the files of queries and documents "
+            f"(--queries {queries} --documents …)"
+        )
     elif files or not path.is_file():
         return _no_parts(reference, files)
     elif not path.stat().st_size:
@@ -177,7 +180,9 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
     else:
         _refuse_unreadable_table(path)
         problem = "is a table that names no documents"
-        remedy = 'say where they are: documents = "…" under dataset, or --documents'
+        remedy = (
+            'name their folder or file: documents = "…" under dataset (--documents)'
+        )
     return Problem(reference.name, problem, remedy)
 
 

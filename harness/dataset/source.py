@@ -110,7 +110,7 @@ def choose_split(
         problem = f"has the splits {', '.join(splits) or 'of no query'}"
     if split in splits:
         return split
-    remedy = 'name one: split = "…", or --split'
+    remedy = 'name one: split = "…" (--split)'
     if requested:
         remedy = did_you_mean(requested, splits)
     raise InputError(Problem(where, problem, remedy))

@@ -410,7 +410,7 @@ def _label_question(
     returned = _returned_columns(first.file, problems)
     run_remedy = (
         "or what a system returned, to compare it as a retriever of "
-        f'kind = "run": harness init --columns run={first.column}'
+        f'kind = "run" (harness init --columns run={first.column})'
     )
     if returned:
         problem += f"; {returned} looks like what a system returned"

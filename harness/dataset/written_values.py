@@ -171,7 +171,8 @@ def read_history(
         location,
         "'history' is not a list of messages",
         'such as ["Is there a fee?", "Yes."]; '
-        "or keep it as a field: --columns fields=history",
+        'or keep it as a field: columns = { fields = "history" } '
+        "(--columns fields=history)",
     )
     return ()
 

@@ -90,7 +90,7 @@ class NewExperiment:
         if dataset.found_column is not None:
             yield (
                 f"column {dataset.found_column.column!r} is read as the labels, "
-                "since its name says so; --columns says otherwise"
+                "because of its name; change it with --columns"
             )
         if self.repeated_files:
             yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"

@@ -13,14 +13,13 @@ from harness.measures import parse_measure
 from harness.notebook.argument_types import check_map, check_text, measure_names
 from harness.notebook.dataset_in_memory import source_in_memory
 from harness.notebook.document_values import Conditions, parse_conditions
+from harness.notebook.python_words import remedy_as_python, without_flags
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 
-DECLARATION = re.compile(r'\b(columns|where) = \{ (\w+) = ("[^"]*") \}')
-"""A declaration of one column, as an experiment file writes it."""
 RETRIEVER_INDEX = re.compile(r"retrievers\[(\d+)\]")
 """The experiment's name of a retriever's table."""
 NO_FILE_PREFIX = "experiment: "
@@ -156,23 +155,9 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
         where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
         where = where.removeprefix(NO_FILE_PREFIX)
         remedy = remedy_as_python(problem.remedy)
-        problems.append(problem._replace(where=where, remedy=remedy))
+        changed = problem._replace(where=where, remedy=remedy)
+        problems.append(changed._replace(what=without_flags(problem.what)))
     return InputError(problems)
-
-
-def remedy_as_python(remedy: str) -> str:
-    """The fix in terms of Python arguments.
-
-    >>> remedy = 'say which: columns = { grade = "stars" } (--columns grade=stars)'
-    >>> remedy_as_python(remedy)
-    'say which: columns={"grade": "stars"}'
-    >>> remedy_as_python('set dangling = "drop" under [relevance] (--dangling drop)')
-    'set relevance={"dangling": "drop"}'
-    """
-    plain = re.sub(r" \(--[\w-]+ ?(?:'[^']*'|[^()'])*\)", "", remedy)
-    plain = DECLARATION.sub(r'\1={"\2": \3}', plain)
-    plain = re.sub(r'(\w+) = ("[^"]*"|\w+) under \[(\w+)\]', r'\3={"\1": \2}', plain)
-    return re.sub(r"(\w+) = (?=[\"\[{…])", r"\1=", plain)
 
 
 def _dataset_path(

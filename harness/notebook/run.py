@@ -9,6 +9,7 @@ from harness import pipeline, records, several_sets
 from harness.console.progress import progress_display
 from harness.experiment import Experiment, load_sets
 from harness.notebook.argument_types import check_path
+from harness.notebook.python_words import problems_without_flags
 from harness.notebook.results import NotebookResults
 from harness.running.options import RunOptions
 
@@ -44,7 +45,10 @@ def run(
     <Results 'japanese': 2 retrievers, 138 queries>
     """
     _check_experiment(experiment)
-    with _with_progress(options, progress) as watched_options:
+    with (
+        problems_without_flags(),
+        _with_progress(options, progress) as watched_options,
+    ):
         results = pipeline.run(experiment, watched_options)
         return NotebookResults.from_results(results)
 
@@ -85,7 +89,10 @@ def run_sets(
     ['survey-templates-en', 'survey-templates-ja']
     """
     _check_experiment(experiment)
-    with _with_progress(options, progress) as watched_options:
+    with (
+        problems_without_flags(),
+        _with_progress(options, progress) as watched_options,
+    ):
         sets = several_sets.run_sets(load_sets(experiment), watched_options)
         return {
             results.manifest.name: NotebookResults.from_results(results)
@@ -124,4 +131,5 @@ def open_results(folder: str | Path) -> NotebookResults:
     <Results 'evaluation': 1 retrievers, 1 queries>
     """
     check_path(folder, "folder", "the path of a results folder")
-    return NotebookResults.from_results(records.read_results(folder))
+    with problems_without_flags():
+        return NotebookResults.from_results(records.read_results(folder))

@@ -1,27 +1,46 @@
 """How to run an experiment again."""
 
 import shlex
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import tomli_w
 
 from harness.pages import visible_text
-from harness.records import Results
-from harness.report.paper import citation_texts
+from harness.records import Manifest, Results
+from harness.report.paper import Citation, citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
 
 
-def provenance_section(view: View) -> Section:
+class MachineFact(NamedTuple):
+    """A fact about the machine as text."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenanceContext:
+    """The section's content."""
+
+    experiment: str
+    """As TOML."""
+    machine: list[MachineFact]
+    folder: str
+    """Of the results, as it stands in a command."""
+    quote: list[Citation]
+
+
+def provenance_section(view: View) -> Section[ProvenanceContext]:
     """The command, the experiment, the versions, the machine, texts to quote."""
-    context = {
-        "experiment": visible_text(tomli_w.dumps(view.manifest.experiment)),
-        "machine": _flat_facts(view.manifest.machine),
-        "folder": results_path(view.results),
-        "quote": citation_texts(view),
-    }
+    context = ProvenanceContext(
+        experiment=visible_text(tomli_w.dumps(view.manifest.experiment)),
+        machine=_machine_facts(view.manifest),
+        folder=results_path(view.results),
+        quote=citation_texts(view),
+    )
     return Section("again", "Run it again", context)
 
 
@@ -39,15 +58,14 @@ def results_path(results: Results) -> str:
     return path
 
 
-def _flat_facts(machine: Mapping[str, Any]) -> dict[str, str]:
+def _machine_facts(manifest: Manifest) -> list[MachineFact]:
     """Return the facts about the machine that are known, each as one text."""
-    facts: dict[str, str] = {}
-    for key, fact in machine.items():
+    facts: list[MachineFact] = []
+    for key, fact in manifest.machine.items():
         if fact in ({}, None, ""):
             continue
-        if isinstance(fact, Mapping):
-            parts = [f"{part}={detail}" for part, detail in fact.items()]
-            facts[key] = ", ".join(parts)
-        else:
-            facts[key] = str(fact)
+        text = str(fact)
+        if isinstance(fact, dict):
+            text = ", ".join(f"{part}={detail}" for part, detail in fact.items())
+        facts.append(MachineFact(key, text))
     return facts

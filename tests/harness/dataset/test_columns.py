@@ -347,7 +347,7 @@ def test_a_missing_column_is_reported_once_a_file(tmp_path):
     [problem] = refusal(load_dataset, parse_reference(path)).problems
 
     assert (
-        "queries.csv:2: 'query' is missing, as at 29 more places "
+        "queries.csv:2: 'query' is missing; also in 29 others "
         "(there are: when, suchbegriff; say"
     ) in str(problem)
     assert str(problem).endswith("""columns = { query = "…" } (--columns 'query=…'))""")

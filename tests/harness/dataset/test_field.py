@@ -359,9 +359,7 @@ def test_a_query_that_loses_all_its_labels_is_named(tmp_path, monkeypatch, capsy
     (note,) = dataset.data_quality["lost-query"]
     assert note.startswith(place)
     output = ends(capsys, 0, "check", "d", "--dangling", "drop").out
-    assert (
-        "queries that lose all their labels, since they name no document (1)" in output
-    )
+    assert "queries all of whose labels name no document (1)" in output
     assert place in output
     assert f"a query loses all its labels: {place}" in ends(capsys, 0, "init", "d").out
 
@@ -506,7 +504,7 @@ def test_blank_labels_are_counted_in_one_sentence(tmp_path):
             tmp_path, columns=declared_columns({"label_document": "gold"})
         ),
     ).problems
-    assert "queries.csv:3: no document is given, as at 2 more places" in str(problem)
+    assert "queries.csv:3: no document is given; also in 2 others" in str(problem)
 
 
 def test_a_table_alone_in_a_folder_is_read_as_the_file(tmp_path):

@@ -104,13 +104,13 @@ def test_a_cell_of_a_table_has_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (["grow in"], "quotation 'grow in' does not stand in document 'pear'"),
+        (["grow in"], "quotation 'grow in' is not in document 'pear'"),
         ([[40, 49]], "span [40, 49] is not within document 'pear'"),
         ([[5, 5]], "span [5, 5] is not within document 'pear'"),
         ([[-1, 5]], "span [-1, 5] is not within document 'pear'"),
         ([0, 5], "is no list of spans"),
         ([{"start": 3}], "is no list of spans"),
-        ([{"start": 6, "end": 10, "text": "Apples"}], "quotation 'Apples' does not"),
+        ([{"start": 6, "end": 10, "text": "Apples"}], "quotation 'Apples' is not in"),
     ],
 )
 def test_a_span_that_does_not_stand_there_is_named(

@@ -43,7 +43,7 @@ def test_the_section_has_the_strongest_sentence(planted: Results) -> None:
 def test_the_slice_is_a_group_of_queries_that_fail_alike(
     planted: Results, view: View
 ) -> None:
-    evidence = fails_section(view).context["browser"].evidence
+    evidence = fails_section(view).context.browser.evidence
     group = evidence.groups[1]
     texts = [evidence.queries[number].text for number in group.queries]
     assert group.title == "bad loses where the query has quotation marks"
@@ -65,7 +65,7 @@ def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None
         "document length: 32",
     ]
     assert texts["q0"] == expected
-    queries = fails_section(view).context["browser"].evidence.queries
+    queries = fails_section(view).context.browser.evidence.queries
     properties = {query.id: query.properties for query in queries}
     assert properties["q0"] == ", ".join(expected)
 
