@@ -68,7 +68,7 @@ def summarize_retrievers(
                 summaries.setdefault(measure, {})[retriever] = summarize_scores(
                     column[is_defined],
                     level,
-                    binary=measure in scores.binary,
+                    binary=scores.is_binary(measure),
                     bounds=scores.range_of(measure),
                     units=scores.select_queries(is_defined).units,
                 )

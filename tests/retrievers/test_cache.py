@@ -159,6 +159,16 @@ def test_a_fresh_cache_reads_only_its_own_rows_at_any_clock_time(cache, monkeypa
         assert sorted(again.get(names)[0].tolist()) == [0, 1]
 
 
+def test_a_clock_in_the_year_9999_is_stored(cache, monkeypatch):
+    monkeypatch.setattr(
+        "retrievers.cache.time.time_ns", lambda: 253_402_214_400 * 10**9
+    )
+    names = text_keys("f", "query", ["a", "b"])
+    with Cache(cache.path, fresh=True) as fresh:
+        fresh.put("model", names, embedded(2))
+        assert sorted(fresh.get(names)[0].tolist()) == [0, 1]
+
+
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     keys = text_keys("model", "document", "ab")

@@ -186,7 +186,7 @@ def evidence_groups(
         on_page = tuple(
             number_by_id[query_id] for query_id in ids if query_id in number_by_id
         )
-        rows.append(EvidenceGroup(group.title, group.count, on_page, group.is_part))
+        rows.append(EvidenceGroup(group.title, group.count, on_page))
     return tuple(rows)
 
 

@@ -170,9 +170,7 @@ def slices_sentence(pair: SlicePair) -> str:
     largest = max(slices, key=lambda row: row.difference)
     smallest = min(slices, key=lambda row: row.difference)
     lead = difference_text(largest.difference)
-    sentence = (
-        f"The lead of {pair.a} over {pair.b} is largest on “{largest.slice}” ({lead})."
-    )
+    sentence = f"{pair.a} leads {pair.b} most on “{largest.slice}” ({lead})."
     leader = pair.a if smallest.difference >= 0 else pair.b
     ahead = f"{abs(smallest.difference):.3f}"
     return (

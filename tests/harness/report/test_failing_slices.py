@@ -29,7 +29,8 @@ def view(planted: Results) -> View:
 def test_the_page_and_the_command_say_the_same(planted: Results, view: View) -> None:
     sentences = explanation_sentences(explain_results(planted, "bad", "good"))
     shown = [
-        text.replace("\N{NO-BREAK SPACE}", " ") for text in failing_slices(view)[0]
+        text.replace("\N{NO-BREAK SPACE}", " ")
+        for text in failing_slices(view).sentences
     ]
     assert shown == sentences
 
@@ -38,6 +39,14 @@ def test_the_section_has_the_strongest_sentence(planted: Results) -> None:
     page = (planted.folder / "report.html").read_text(encoding="utf-8")
     section = page.partition('id="fails"')[2].partition("</section>")[0]
     assert "where the query has quotation marks: 26 queries" in section
+
+
+def test_the_section_says_that_no_property_explains_the_difference(
+    tmp_path: Path,
+) -> None:
+    slices = failing_slices(build_view(planted_results(tmp_path, loss=0)))
+    assert slices.lead == "No property explains the difference."
+    assert slices.groups == ()
 
 
 def test_the_slice_is_a_group_of_queries_that_fail_alike(

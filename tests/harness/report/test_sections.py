@@ -477,45 +477,19 @@ def failing_view(tmp_path_factory):
     return build_view(small.ran(folder))
 
 
-def queries_found_within(view, depth):
-    """Retriever -> the queries with a relevant document among so many hits."""
-    found_queries = {}
-    for retriever in view.ranked:
-        found_queries[retriever] = set()
-        for query_id, ranking in view.results.rankings(retriever).items():
-            grades = view.grades[query_id]
-            hits = ranking.doc_ids[:depth]
-            if any(grades.get(doc, 0) > 0 for doc in hits):
-                found_queries[retriever].add(query_id)
-    return found_queries
-
-
-def members_by_title(view):
-    """Title of a group -> the ids of its queries."""
-    return {group.title: set(group.query_ids) for group in group_queries(view)}
-
-
-def test_queries_that_nobody_finds_are_grouped(failing_view):
-    near = queries_found_within(failing_view, 3)
-    far = queries_found_within(failing_view, 5)
-    members = members_by_title(failing_view)
-    nobody = set(failing_view.ids) - set.union(*near.values())
-    deep = nobody & set.union(*far.values())
-    assert members["Found by none in its first 3"] == nobody != set()
-    assert members["of these, found at 4 to 5"] == deep != set()
-
-
-def test_queries_that_one_retriever_alone_finds_are_grouped(failing_view):
-    near = queries_found_within(failing_view, 3)
-    members = members_by_title(failing_view)
-    alone = {}
-    for retriever, found_queries in near.items():
-        others = [near[other] for other in near if other != retriever]
-        alone[retriever] = found_queries - set.union(*others)
-    leader = failing_view.ranked[0]
-    others = set.union(*(alone[name] for name in failing_view.ranked[1:]))
-    assert members.get(f"Found by {leader} alone", set()) == alone[leader]
-    assert members["Found by one other alone"] == others != set()
+def test_the_queries_that_the_leader_lost_come_first(failing_view):
+    lost, every = group_queries(failing_view)
+    scores = failing_view.values_by_measure[failing_view.primary]
+    leader, *others = failing_view.ranked
+    best = np.max([scores[name] for name in others], axis=0)
+    expected = {
+        query_id
+        for query_id, gap in zip(failing_view.ids, scores[leader] - best, strict=True)
+        if gap < 0
+    }
+    assert lost.title == f"Lost by {leader}"
+    assert set(lost.query_ids) == expected != set()
+    assert every.count == failing_view.n
 
 
 def test_every_query_is_in_the_last_group_the_worst_first(failing_view):
