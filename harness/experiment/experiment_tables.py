@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from harness.experiment.class_options import PartConfig, options_model
+from harness.experiment.raw_table import RawTable
 from harness.experiment.retriever_config import EncoderField, check_vector_form
 from harness.stats.settings import Looks, Statistics
 from retrievers.errors import InputError, Problem
@@ -168,22 +169,23 @@ class StoredVectorsConfig(StrictTable):
     is embedded."""
 
 
-def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
+def parse_statistics(written: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`.
 
     Args:
-        table: the table.
+        written: the table.
         where: comes before the key in each problem.
 
     Raises:
         InputError: with every problem.
     """
-    options = dict(table)
-    if isinstance(options.get("looks"), Mapping):
+    table = RawTable(written)
+    written_looks = table.table("looks")
+    if written_looks:
         looks_path = key_path(where, ["looks"])
-        looks = validated(options_model(Looks), options["looks"], looks_path)
-        options["looks"] = Looks(**looks.model_dump())
-    checked = validated(options_model(Statistics), options, where)
+        looks = validated(options_model(Looks), written_looks.options, looks_path)
+        table = table.with_options(looks=Looks(**looks.model_dump()))
+    checked = validated(options_model(Statistics), table.options, where)
     alpha: float = getattr(checked, "alpha", MIN_ALPHA)
     if not MIN_ALPHA <= alpha <= MAX_ALPHA:
         problem = f"{alpha} is not between {MIN_ALPHA} and {MAX_ALPHA}"
