@@ -212,8 +212,8 @@ def _retriever_tables(tables: RawTable) -> dict[str, RawTable]:
     """Return the tables of retrievers that have a name."""
     entries = tables.get("retrievers")
     retrievers: dict[str, RawTable] = {}
-    for written in entries if isinstance(entries, Sequence) else ():
-        table = RawTable.read(written)
+    for raw_entry in entries if isinstance(entries, Sequence) else ():
+        table = RawTable.read(raw_entry)
         if table and isinstance(table.get("name"), str):
             retrievers[table.text("name")] = table
     return retrievers

@@ -169,23 +169,23 @@ class StoredVectorsConfig(StrictTable):
     is embedded."""
 
 
-def parse_statistics(written: Mapping[str, Any], where: str) -> Statistics:
+def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`.
 
     Args:
-        written: the table.
+        table: the table.
         where: comes before the key in each problem.
 
     Raises:
         InputError: with every problem.
     """
-    table = RawTable(written)
-    written_looks = table.table("looks")
-    if written_looks:
+    raw_table = RawTable(table)
+    raw_looks = raw_table.table("looks")
+    if raw_looks:
         looks_path = key_path(where, ["looks"])
-        looks = validated(options_model(Looks), written_looks.options, looks_path)
-        table = table.with_options(looks=Looks(**looks.model_dump()))
-    checked = validated(options_model(Statistics), table.options, where)
+        looks = validated(options_model(Looks), raw_looks.options, looks_path)
+        raw_table = raw_table.with_options(looks=Looks(**looks.model_dump()))
+    checked = validated(options_model(Statistics), raw_table.options, where)
     alpha: float = getattr(checked, "alpha", MIN_ALPHA)
     if not MIN_ALPHA <= alpha <= MAX_ALPHA:
         problem = f"{alpha} is not between {MIN_ALPHA} and {MAX_ALPHA}"

@@ -43,19 +43,15 @@ The key is empty for the retriever's table itself.
 
 
 def parse_experiment(
-    written: Mapping[str, Any], *, allow_code: bool = True
+    raw_tables: Mapping[str, Any], *, allow_code: bool = True
 ) -> Experiment:
     """Check the tables of an experiment, and the variables that they name.
 
     Raises:
         InputError: with every problem.
     """
-    problems = [
-        *literal_secrets(written),
-        *unset_variables(written),
-        *oversized_numbers(written),
-    ]
-    tables = RawTable(written)
+    problems = _value_problems(raw_tables)
+    tables = RawTable(raw_tables)
     if not allow_code:
         tables = _without_judge_code(tables, problems)
     configurations: list[RetrieverEntry] = []
@@ -93,6 +89,15 @@ def parse_experiment(
         # Several retrievers may be from one table: each problem is reported once.
         raise InputError(list(dict.fromkeys(problems)))
     return experiment
+
+
+def _value_problems(tables: object) -> list[Problem]:
+    """Return the problems of single values, whatever their keys are."""
+    return [
+        *literal_secrets(tables),
+        *unset_variables(tables),
+        *oversized_numbers(tables),
+    ]
 
 
 def _without_judge_code(tables: RawTable, problems: list[Problem]) -> RawTable:

@@ -24,9 +24,9 @@ class RawTable:
     """Key -> what was written."""
 
     @classmethod
-    def read(cls, written: object) -> RawTable | None:
-        """Return what was written as a table; None if it is none."""
-        return cls(written) if isinstance(written, Mapping) else None
+    def read(cls, option: object) -> RawTable | None:
+        """Return an option as a table; None if it is none."""
+        return cls(option) if isinstance(option, Mapping) else None
 
     def __contains__(self, key: str) -> bool:
         return key in self.options

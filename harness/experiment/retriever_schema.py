@@ -68,10 +68,10 @@ class CustomConfig(RetrieverConfig):
     @classmethod
     def _collect_options(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """Put the options of the class, which are beside its keys, under `options`."""
-        written = RawTable(table)
-        options = written.without(*CUSTOM_CONFIG_KEYS)
-        config = written.without(*options.options)
-        kind = written.get("kind")
+        raw_table = RawTable(table)
+        options = raw_table.without(*CUSTOM_CONFIG_KEYS)
+        config = raw_table.without(*options.options)
+        kind = raw_table.get("kind")
         with as_validation_error():
             custom_class: type[Retriever] = retriever_class(str(kind))
             model = options_model(custom_class)

@@ -62,8 +62,8 @@ def expand_variants(entries: Sequence[object]) -> Iterator[RetrieverEntry]:
     >>> plain.table.options
     {'name': 'm-plain', 'encoder': {'model': 'x', 'query_prompt': ''}}
     """
-    for number, written in enumerate(entries):
-        entry = RetrieverEntry(f"retrievers[{number}]", RawTable.read(written))
+    for number, raw_entry in enumerate(entries):
+        entry = RetrieverEntry(f"retrievers[{number}]", RawTable.read(raw_entry))
         encoder = entry.table and entry.table.table("encoder")
         if entry.table and encoder:
             yield from _expand_table(entry.where, entry.table, encoder)
@@ -104,9 +104,9 @@ def _expand_table(
 def _read_variants(table: RawTable) -> list[_EncoderVariant]:
     """Return the variants of a table; none if they have an error."""
     variants: list[_EncoderVariant] = []
-    written = table.table("variants") or RawTable({})
-    for key in written.options:
-        encoder = written.table(key)
+    raw_variants = table.table("variants") or RawTable({})
+    for key in raw_variants.options:
+        encoder = raw_variants.table(key)
         if encoder is None or "kind" in encoder:
             return []
         variants.append(_EncoderVariant(key, encoder))
