@@ -8,11 +8,7 @@ from harness.evaluation.warnings import RunWarning, WarningKind
 from harness.measures import parse_measure
 from harness.records import Manifest
 from harness.records.facts import (
-    CHANGED_FACT,
-    COMPARED_FACT,
-    PASSAGES_FACT,
     SHORT_CONTEXT_NOTE,
-    TRIALS_FACT,
     WHOLE_DOCUMENTS,
 )
 from harness.scoring.scores import Scores
@@ -65,8 +61,8 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         return
     undivided: list[str] = []
     for name in manifest.finished:
-        facts = manifest.retrievers[name].provenance
-        if facts.get(PASSAGES_FACT) == WHOLE_DOCUMENTS:
+        answers = manifest.retrievers[name].provenance.answers
+        if answers.passages == WHOLE_DOCUMENTS:
             undivided.append(name)
         notes = manifest.ledger.retrievers[name].notes
         short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
@@ -83,11 +79,11 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield how retrievers that may answer differently answered again."""
     unknown: list[str] = []
     for name, trials in trials_by_retriever(manifest).items():
-        facts = manifest.retrievers[name].provenance
-        compared = int(facts.get(COMPARED_FACT, 0))
-        changed = int(facts.get(CHANGED_FACT, 0))
-        if changed:
-            yield RunWarning(WarningKind.CHANGED_ANSWERS, (name,), (changed, compared))
+        answers = manifest.retrievers[name].provenance.answers
+        compared = answers.compared or 0
+        if answers.changed:
+            changes = (answers.changed, compared)
+            yield RunWarning(WarningKind.CHANGED_ANSWERS, (name,), changes)
         elif trials == 1 and not compared:
             unknown.append(name)
     if unknown:
@@ -98,9 +94,9 @@ def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
     """Return the trials of each retriever that may answer differently each time."""
     trials: dict[str, int] = {}
     for name in manifest.finished:
-        trial_count = manifest.retrievers[name].provenance.get(TRIALS_FACT)
+        trial_count = manifest.retrievers[name].provenance.answers.trials
         if trial_count is not None:
-            trials[name] = int(trial_count)
+            trials[name] = trial_count
     return trials
 
 

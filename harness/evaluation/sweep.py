@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.evaluation.costs import RetrieverPrices
+from harness.evaluation.costs import PricePoint, RetrieverPrices
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, AxisEffect, SweepChoice
 from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
@@ -16,7 +16,7 @@ from harness.stats.max_t import MaxTResult, cross_fitted_scores, max_t_pairs, ma
 from harness.stats.settings import Settings
 from retrievers.options.tables import validated
 
-UNKNOWN_PRICE = (0.0,)
+UNKNOWN_PRICE = PricePoint(0.0, 0.0, 0.0)
 """The price of a configuration that has none."""
 
 

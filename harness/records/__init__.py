@@ -1,10 +1,11 @@
 """The record of a run on disk."""
 
+from harness.records.costs_csv import CostRow as CostRow
+from harness.records.costs_csv import read_costs as read_costs
 from harness.records.costs_csv import read_latencies as read_latencies
 from harness.records.costs_csv import write_costs as write_costs
 from harness.records.csv_table import TableColumns as TableColumns
 from harness.records.csv_table import escape_cell as escape_cell
-from harness.records.csv_table import read_table_rows as read_table_rows
 from harness.records.csv_table import write_table as write_table
 from harness.records.data_quality import DataQuality as DataQuality
 from harness.records.data_quality import RetrieverQuality as RetrieverQuality

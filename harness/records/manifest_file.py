@@ -19,6 +19,7 @@ from harness.records.resolved_tables import ExperimentTable
 from harness.records.table_schema import TABLE_NAMES
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import file_digest
+from retrievers.types import stored_facts
 
 MANIFEST_SCHEMA = 2
 
@@ -45,6 +46,8 @@ def resolved_experiment(tables: ExperimentTable) -> ResolvedExperiment:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
     content = {"schema": MANIFEST_SCHEMA, **asdict(manifest)}
+    for name, outcome in manifest.retrievers.items():
+        content["retrievers"][name]["provenance"] = stored_facts(outcome.provenance)
     quality = content["ledger"]
     content["ledger"] = {"dataset": quality["dataset"], **quality["retrievers"]}
     text = json.dumps(content, ensure_ascii=False, indent=1, default=str)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.experiment import DatasetConfig, locate_dataset
 from harness.records.consistency import refuse_unknown_scores
-from harness.records.costs_csv import stage_latency
+from harness.records.costs_csv import CostRow, cost_rows
 from harness.records.csv_table import (
     NUMBER_COLUMNS,
     read_table_columns,
-    table_rows,
 )
 from harness.records.documents_file import document_from_json
 from harness.records.labels_file import LabelledQuery, labelled_query_from_json
@@ -42,7 +41,7 @@ from harness.records.run import (
     TrialRanking,
     ranking_from_json,
 )
-from harness.records.table_schema import COUNT_COLUMNS, TABLE_NAMES
+from harness.records.table_schema import TABLE_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_qrels
@@ -122,13 +121,15 @@ class Results:
         return self.columns("scores")
 
     @cached_property
-    def cost_rows(self) -> list[dict[str, Any]]:
+    def cost_rows(self) -> list[CostRow]:
         """The rows of costs.csv, likewise."""
-        return self.rows("costs")
+        return cost_rows(self.columns("costs"))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table."""
-        return table_rows(self.columns(name))
+        columns = self.columns(name)
+        cells = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in cells]
 
     def columns(self, name: str) -> dict[str, list[Any]]:
         """The columns of a table, which must have the digest in the manifest.
@@ -222,20 +223,17 @@ class Results:
         )
 
     def run(self, retriever: str) -> Run:
-        """One retriever's run: its rankings, costs, notes and provenance."""
+        """One retriever's run: its rankings, costs, notes and facts."""
         quality = self.manifest.ledger.retrievers[retriever]
         stages: dict[str, StageTotals] = {}
         latency: dict[str, StageLatency] = {}
         for row in self.cost_rows:
-            if row["retriever"] != retriever:
+            if row.retriever != retriever:
                 continue
-            stage = row["stage"]
-            counts = {name: row[name] for name in (*COUNT_COLUMNS, "usd") if row[name]}
-            counts.update(quality.counts.get(stage, {}))
-            stages[stage] = StageTotals(row["seconds"], counts)
-            timed = stage_latency(row)
-            if timed is not None:
-                latency[stage] = timed
+            counts = {**row.counts, **quality.counts.get(row.stage, {})}
+            stages[row.stage] = StageTotals(row.seconds, counts)
+            if row.latency is not None:
+                latency[row.stage] = row.latency
         first_trial, *further_trials = self.trials(retriever)
         return Run(
             retriever,
@@ -243,7 +241,7 @@ class Results:
             further_trials=tuple(further_trials),
             stages=stages,
             notes=quality.notes,
-            provenance=self.manifest.retrievers[retriever].provenance,
+            facts=self.manifest.retrievers[retriever].provenance,
             latency=latency,
         )
 

@@ -17,6 +17,7 @@ from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
 from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
 from retrievers.texts.token_estimate import TokenCounter
+from retrievers.types import AnswerFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class RunContext:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
     """
-    repetitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    repetitions: Mapping[str, AnswerFacts] = field(default_factory=dict)
     """Retriever -> how its answers were compared when those times were measured."""
     count_tokens: TokenCounter = words_as_tokens
     """Counts the tokens of passages, for all retrievers alike."""

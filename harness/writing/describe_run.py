@@ -51,9 +51,7 @@ def describe_run(
             retrievers={run.retriever: records.quality_of_run(run) for run in runs},
         ),
         retrievers={
-            run.retriever: RetrieverOutcome(
-                error=run.error, provenance=dict(run.provenance)
-            )
+            run.retriever: RetrieverOutcome(error=run.error, provenance=run.facts)
             for run in runs
         },
         started="",

@@ -12,6 +12,7 @@ from harness.records import Results
 from harness.report.paper import citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
+from retrievers.types import stored_facts
 
 
 def provenance_section(view: View) -> Section:
@@ -19,10 +20,18 @@ def provenance_section(view: View) -> Section:
     context = {
         "experiment": visible_text(tomli_w.dumps(view.manifest.experiment)),
         "machine": _flat_facts(view.manifest.machine),
+        "facts": _facts_by_retriever(view.results),
         "folder": results_path(view.results),
         "quote": citation_texts(view),
     }
     return Section("again", "Run it again", context)
+
+
+def _facts_by_retriever(results: Results) -> dict[str, object]:
+    """Return what each retriever used, for those that tell it."""
+    outcomes = results.manifest.retrievers.items()
+    stored = {name: stored_facts(outcome.provenance) for name, outcome in outcomes}
+    return {name: facts for name, facts in stored.items() if facts}
 
 
 def results_path(results: Results) -> str:
