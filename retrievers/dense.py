@@ -32,7 +32,11 @@ from retrievers.resources import Resources, own_resources
 from retrievers.retriever import Retriever
 from retrievers.store import Store
 from retrievers.stores.open import open_store
-from retrievers.stores.options import CSR_LOCATION, MEMORY_LOCATION, StoreOptions
+from retrievers.stores.options import (
+    MEMORY_LOCATION,
+    PROCESS_LOCATIONS,
+    StoreOptions,
+)
 from retrievers.stores.quantized import QuantizedStore, bytes_per_vector
 from retrievers.texts.chunking import Chunk, rank_by_best_passage
 from retrievers.texts.placed_passages import PassagePlaces
@@ -345,7 +349,7 @@ class Dense(Retriever):
             search="approximate" if self.store.approximate else "exact",
         )
         content = self._name
-        if location not in (CSR_LOCATION, MEMORY_LOCATION):
+        if location not in PROCESS_LOCATIONS:
             content = collection_content(
                 self.encoder.fingerprint_for("document"),
                 self._resources.corpus_digest,

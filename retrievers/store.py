@@ -25,6 +25,8 @@ class Store(Protocol):
 
     forms: ClassVar[tuple[VectorForm, ...]] = ("dense", "sparse", "multivector")
     """The forms of vectors that it can store."""
+    always_exact: ClassVar[bool] = False
+    """Whether it compares all vectors, so that `m` and `quantization` are refused."""
 
     @property
     def approximate(self) -> bool:

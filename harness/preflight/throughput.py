@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
 
     Those of several data sets are one level deeper.
     """
-    machine = _without_load(describe_machine())
+    machine = replace(describe_machine(), load=None)
     manifests = [*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]
     for manifest_file in sorted(manifests):
         folder = manifest_file.parent
@@ -109,7 +110,7 @@ def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
             costs = records.read_costs(folder / "costs.csv")
         except (InputError, OSError, ValueError):
             continue  # not a results folder of today's form
-        if _without_load(manifest.machine) == machine:
+        if replace(manifest.machine, load=None) == machine:
             yield EarlierRun(manifest, costs)
 
 

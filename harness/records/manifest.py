@@ -12,7 +12,8 @@ from pydantic import Field
 
 from harness.identity import retriever_identity
 from harness.records.data_quality import DataQuality
-from harness.records.facts import JudgeFacts, MachineTable, RetrieverOutcome
+from harness.records.environment import Commit, Machine
+from harness.records.facts import RetrieverOutcome, StoredJudge
 from harness.records.resolved_tables import (
     DatasetTable,
     ExperimentName,
@@ -112,16 +113,6 @@ class DatasetFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """The state of the repository in which the run was started."""
-
-    commit: str = ""
-    """Empty outside a repository."""
-    dirty: bool = False
-    """Whether files differed from that commit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The record of one run."""
 
@@ -142,10 +133,10 @@ class Manifest:
     """Wall time of the run."""
     versions: Mapping[str, str]
     """Package -> version."""
-    machine: MachineTable
+    machine: Machine
     git: Commit
-    judge: JudgeFacts = field(default_factory=dict)
-    """Which judge judged claims, and a digest of its `prompt`; empty if none did."""
+    judge: StoredJudge = None
+    """Which judge judged claims; None if none did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries each earlier run of the same question had.
 

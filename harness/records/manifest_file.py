@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.dataset.written_values import parse_json
 from harness.records.consistency import manifest_conflicts
+from harness.records.facts import stored_judge
 from harness.records.jsonl import MAX_NAMED_FAULTS, new_text_file, parse_record
 from harness.records.manifest import Manifest, ResolvedExperiment
 from harness.records.properties_csv import PROPERTIES_FILE
@@ -48,6 +49,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content = {"schema": MANIFEST_SCHEMA, **asdict(manifest)}
     for name, outcome in manifest.retrievers.items():
         content["retrievers"][name]["provenance"] = stored_facts(outcome.provenance)
+    content["judge"] = stored_judge(manifest.judge)
+    if manifest.machine.load is None:
+        del content["machine"]["load"]
     quality = content["ledger"]
     content["ledger"] = {"dataset": quality["dataset"], **quality["retrievers"]}
     text = json.dumps(content, ensure_ascii=False, indent=1, default=str)

@@ -9,7 +9,6 @@ from harness.dataset import Dataset, Labels
 from harness.experiment import LoadedExperiment
 from harness.identity import query_identity
 from harness.records import (
-    Commit,
     DataQuality,
     DatasetFacts,
     Manifest,
@@ -58,7 +57,7 @@ def describe_run(
         seconds=0.0,
         versions=installed_versions(),
         machine=describe_machine(),
-        git=Commit(**git_commit(Path.cwd())),
+        git=git_commit(Path.cwd()),
     )
     looks = _count_earlier_looks(folder, manifest, dataset, labels)
     return replace(manifest, earlier_looks=looks)

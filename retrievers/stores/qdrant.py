@@ -60,6 +60,9 @@ class QdrantStore(Store):
     unit in the last place).
     """
 
+    always_exact = True
+    """Except on a server, which has an index: the client compares all vectors."""
+
     def __init__(self, opening: StoreOpening) -> None:
         self.collection = opening.collection
         self._options = opening.options

@@ -365,8 +365,6 @@ def _differ_too_much(milliseconds: Sequence[float]) -> bool:
 
 def _was_busy(view: View) -> bool:
     machine = view.manifest.machine
-    cores = machine.get("cores")
-    load = machine.get("load")
-    if not cores or load is None:
+    if not machine.cores or machine.load is None:
         return False
-    return bool(load > MAX_LOAD_PER_CORE * cores)
+    return machine.load > MAX_LOAD_PER_CORE * machine.cores

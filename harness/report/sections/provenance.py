@@ -2,13 +2,14 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import tomli_w
 
 from harness.pages import visible_text
 from harness.records import Results
+from harness.records.environment import Machine
 from harness.report.paper import citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
@@ -48,10 +49,10 @@ def results_path(results: Results) -> str:
     return path
 
 
-def _flat_facts(machine: Mapping[str, Any]) -> dict[str, str]:
+def _flat_facts(machine: Machine) -> dict[str, object]:
     """Return the facts about the machine that are known, each as one text."""
-    facts: dict[str, str] = {}
-    for key, fact in machine.items():
+    facts: dict[str, object] = {}
+    for key, fact in asdict(machine).items():
         if fact in ({}, None, ""):
             continue
         if isinstance(fact, Mapping):

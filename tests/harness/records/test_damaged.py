@@ -273,7 +273,7 @@ MANIFEST_EDITS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "a text as load": (
         ("machine", "load"),
         "high",
-        "machine: Value error, load: Input should be a valid number",
+        "machine.load: Input should be a valid number",
     ),
     "a text as number of vectors": (
         ("retrievers", "bm25", "provenance"),
