@@ -71,7 +71,8 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     if undivided:
         yield RunWarning(WarningKind.WHOLE_DOCUMENTS, tuple(undivided))
     counts_tokens = any(measure.tokens for measure in measures)
-    if counts_tokens and not (manifest.resolved.budget or {}).get("tokenizer"):
+    token_budget = manifest.resolved.budget
+    if counts_tokens and not (token_budget and token_budget.tokenizer):
         yield RunWarning(WarningKind.ESTIMATED_TOKENS)
 
 

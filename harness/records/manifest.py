@@ -15,15 +15,17 @@ from harness.records.data_quality import DataQuality
 from harness.records.environment import Commit, Machine
 from harness.records.facts import RetrieverOutcome, StoredJudge
 from harness.records.resolved_tables import (
-    DatasetTable,
     ExperimentName,
     ExperimentTable,
     MeasureName,
-    RelevanceTable,
     RetrieverName,
     RetrieverTable,
     StatisticsTable,
-    SweepTable,
+    StoredBudgetConfig,
+    StoredDatasetConfig,
+    StoredLatencyConfig,
+    StoredRelevance,
+    StoredSweep,
     WrittenExperiment,
 )
 
@@ -38,7 +40,7 @@ class ResolvedExperiment:
     """
 
     name: ExperimentName
-    dataset: DatasetTable
+    dataset: StoredDatasetConfig
     primary: MeasureName
     """The measure that decides, in full."""
     baseline: str | None
@@ -46,19 +48,19 @@ class ResolvedExperiment:
     """In full: gain and ideal filled in."""
     depth: Annotated[int, Field(ge=1, lt=2**63)]
     seed: int
-    relevance: RelevanceTable
+    relevance: StoredRelevance
     statistics: StatisticsTable
-    latency: ExperimentTable | None
+    latency: StoredLatencyConfig
     judge: ExperimentTable | None = None
     retrievers: tuple[RetrieverTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
-    budget: ExperimentTable | None = None
+    budget: StoredBudgetConfig = None
     """How the tokens of passages were counted; absent if the experiment names none."""
     vectors: ExperimentTable | None = None
     """Vectors that were embedded elsewhere."""
     report: bool = True
     """Whether the run wrote its report."""
-    sweep: SweepTable | None = None
+    sweep: StoredSweep = None
     """The sweep with its configurations."""
 
     @property

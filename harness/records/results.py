@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.dataset import Dataset, DatasetReference, load_dataset
-from harness.experiment import DatasetConfig, locate_dataset
+from harness.experiment import locate_dataset
 from harness.records.consistency import refuse_unknown_scores
 from harness.records.costs_csv import CostRow, cost_rows
 from harness.records.csv_table import (
@@ -46,7 +46,6 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_qrels
 from retrievers.meter import StageTotals
-from retrievers.options.tables import validated
 from retrievers.types import Document, Ranking
 
 if TYPE_CHECKING:
@@ -308,7 +307,7 @@ def current_dataset(results: Results) -> Dataset:
 
 def _load_dataset(reference: DatasetReference, results: Results) -> Dataset:
     relevance = results.manifest.resolved.relevance
-    return load_dataset(reference, drop_dangling=relevance.get("dangling") == "drop")
+    return load_dataset(reference, drop_dangling=relevance.dangling == "drop")
 
 
 def find_dataset(results: Results) -> DatasetReference:
@@ -321,7 +320,7 @@ def find_dataset(results: Results) -> DatasetReference:
     Raises:
         InputError: it is in neither place.
     """
-    declared = _declared_dataset(results)
+    declared = results.manifest.resolved.dataset
     candidates: dict[Path, DatasetReference] = {}
     problems: list[InputError] = []
     for path in (
@@ -343,16 +342,6 @@ def find_dataset(results: Results) -> DatasetReference:
         if _has_digest_of_run(reference, results):
             return reference
     return first
-
-
-def _declared_dataset(results: Results) -> DatasetConfig:
-    """Return the table [dataset] of the experiment."""
-    table: dict[str, Any] = {}
-    for key, setting in results.manifest.resolved.dataset.items():
-        # JSON has no tuples, as the tables of an experiment have.
-        table[key] = tuple(setting) if isinstance(setting, list) else setting
-    where = f"{results.folder / 'manifest.json'}: resolved.dataset"
-    return validated(DatasetConfig, table, where)
 
 
 def _has_digest_of_run(reference: DatasetReference, results: Results) -> bool:

@@ -81,7 +81,7 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
     if (
         manifest.dataset.digest != dataset.digest
         or manifest.resolved.depth != experiment.depth
-        or manifest.resolved.latency != resolved["latency"]
+        or manifest.resolved.latency != experiment.latency
     ):
         return timings
     tables = {table["name"]: table for table in resolved["retrievers"]}

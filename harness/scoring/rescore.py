@@ -206,12 +206,12 @@ def relevance_by_rule(
     """
     declared = results.manifest.resolved.relevance
     if grade_rule is None:
-        return validated(RelevanceConfig, declared, "[relevance]")
+        return declared
     # On the command line the gain is linear if a measure's name has none, whatever the
     # experiment declared.
     try:
         grades = json.loads(grade_rule) if grade_rule.startswith("[") else grade_rule
-        changed = {**declared, "grades": grades, "gain": "linear"}
+        changed = {**declared.model_dump(), "grades": grades, "gain": "linear"}
         return validated(RelevanceConfig, changed, "")
     except (json.JSONDecodeError, InputError):
         problem = f"{grade_rule!r} is not a grade rule"

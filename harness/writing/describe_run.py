@@ -65,12 +65,10 @@ def describe_run(
 
 def _resolve(loaded: LoadedExperiment) -> ResolvedExperiment:
     """The experiment with its defaults, its measures by their full names."""
-    tables = loaded.experiment.resolved()
-    tables |= {
-        "measures": map(str, loaded.question.measures),
-        "primary": str(loaded.question.primary),
-    }
-    return records.resolved_experiment(tables)
+    question = loaded.question
+    return records.resolved_experiment(
+        loaded.experiment, question.measures, question.primary
+    )
 
 
 def _describe_dataset(

@@ -5,7 +5,6 @@ from typing import Any
 
 from harness.english import count_of, join_names
 from harness.evaluation.warnings import WarningKind, warning_sentence
-from harness.experiment import RelevanceConfig
 from harness.measures import parse_measure
 from harness.measures.sensitivity import winners_by_rule
 from harness.pages import visible_text
@@ -17,7 +16,6 @@ from harness.scoring.other_grades import other_grades
 from harness.stats.power import MIN_POWER_DIFFERENCES
 from harness.wording.conclusion import lead_sentence, verdict_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
-from retrievers.options.tables import validated
 
 MAX_NAMED_SHARES = 4
 """Retrievers up to which each has its share of labelled hits in a sentence."""
@@ -86,9 +84,7 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
     """
     if len(view.retrievers) < 2:
         return None
-    relevance = validated(
-        RelevanceConfig, view.resolved.relevance, "resolved.relevance"
-    )
+    relevance = view.resolved.relevance
     primary = parse_measure(view.primary)
     if primary.uses_claims or primary.uses_passages:  # its hits are not documents
         return None

@@ -222,7 +222,7 @@ def _setting_names(view: View) -> tuple[str, ...]:
     sweep = view.resolved.sweep
     if not sweep or view.evaluation.sweep is None:
         return ()
-    axes = [axis for axis in sweep["axes"] if axis != "of"]
+    axes = [axis for axis in sweep.axes if axis != "of"]
     configurations = [name for name in view.ranked if "[" in name]
     are_in_names = all(len(_settings(name)) == len(axes) for name in configurations)
     if not are_in_names or not 0 < len(axes) <= MAX_SETTING_COLUMNS:
