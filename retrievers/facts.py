@@ -193,7 +193,7 @@ class _Form(NamedTuple):
     """How the content of a field is written, and read; None if a text is no such."""
 
     write: Callable[[Any], str]
-    read: Callable[[str], str | float | None]
+    parse: Callable[[str], str | float | None]
 
 
 class _StoredField(NamedTuple):
@@ -378,30 +378,28 @@ def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
         ValueError: a number is none.
     """
     _check_texts(stored)
-    first, rest = _split_at_settings(stored)
-    reranker = _take_reranker(rest)
-    origin = Origin()
+    first, later_texts = _split_at_settings(stored)
+    reranker = _take_reranker(later_texts)
     run_fields = RUN_FIELDS if "run" in stored else ()
-    taken = _take(first, (*FIRST_ORIGIN_FIELDS, *run_fields))
-    taken |= _take(rest, (URL_FIELD, *run_fields, ANSWERED_FIELD))
-    origin = replace(origin, **taken)
+    origin_fields = _take(first, (*FIRST_ORIGIN_FIELDS, *run_fields))
+    origin_fields |= _take(later_texts, (URL_FIELD, *run_fields, ANSWERED_FIELD))
     first_dimensions = _take(dict(first), (DIMENSIONS_FIELD,))
-    model = _take_model(first, rest)
+    model = _take_model(first, later_texts)
     vectors = VectorFacts(
-        **_take(rest, (*REDUCTION_FIELDS, *SIZE_FIELDS)),
-        collection=CollectionFacts(**_take(rest, COLLECTION_FIELDS)),
+        **_take(later_texts, (*REDUCTION_FIELDS, *SIZE_FIELDS)),
+        collection=CollectionFacts(**_take(later_texts, COLLECTION_FIELDS)),
     )
     if vectors != VectorFacts() and vectors.dimensions is None:
         vectors = replace(vectors, **first_dimensions)
-    conditions = _take(rest, (CONDITIONS_FIELD,)).get(CONDITIONS_FIELD.field, "")
+    conditions = _take(later_texts, (CONDITIONS_FIELD,)).get(CONDITIONS_FIELD.field, "")
     return RetrieverFacts(
         model=model,
-        origin=origin,
+        origin=Origin(**origin_fields),
         vectors=vectors,
         conditions=conditions,
         reranker=reranker,
-        answers=AnswerFacts(**_take(rest, ANSWER_FIELDS)),
-        other=rest,
+        answers=AnswerFacts(**_take(later_texts, ANSWER_FIELDS)),
+        other=later_texts,
     )
 
 
@@ -412,9 +410,9 @@ def parse_model_facts(stored: Mapping[str, str]) -> ModelFacts:
         ValueError: a number is none.
     """
     _check_texts(stored)
-    first, rest = _split_at_settings(stored)
-    model = _take_model(first, rest)
-    return replace(model, settings={**model.settings, **rest})
+    first, later_texts = _split_at_settings(stored)
+    model = _take_model(first, later_texts)
+    return replace(model, settings={**model.settings, **later_texts})
 
 
 class _SplitFacts(NamedTuple):
@@ -422,7 +420,7 @@ class _SplitFacts(NamedTuple):
 
     first: dict[str, str]
     """Those of a model before its price."""
-    rest: dict[str, str]
+    later_texts: dict[str, str]
 
 
 def _split_at_settings(stored: Mapping[str, str]) -> _SplitFacts:
@@ -432,45 +430,45 @@ def _split_at_settings(stored: Mapping[str, str]) -> _SplitFacts:
             break
         count += 1
     first = dict(islice(stored.items(), count))
-    rest = {key: text for key, text in stored.items() if key not in first}
-    return _SplitFacts(first, rest)
+    later_texts = {key: text for key, text in stored.items() if key not in first}
+    return _SplitFacts(first, later_texts)
 
 
 def _take(texts: dict[str, str], fields: Sequence[_StoredField]) -> dict[str, Any]:
     """Return the fields that texts have a content for, and remove these texts."""
-    taken: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for stored in fields:
-        content = stored.form.read(texts.get(stored.key, ""))
+        content = stored.form.parse(texts.get(stored.key, ""))
         if content not in ("", None):
-            taken[stored.field] = content
+            contents[stored.field] = content
             del texts[stored.key]
-    return taken
+    return contents
 
 
-def _take_model(first: dict[str, str], rest: dict[str, str]) -> ModelFacts:
+def _take_model(first: dict[str, str], later_texts: dict[str, str]) -> ModelFacts:
     """Return a model; what is unknown of the first texts are its settings."""
     per_tokens, per_searches, source = PRICE_FIELDS
     price = None
-    taken_price = _take(rest, (per_tokens,))
-    if taken_price:
-        taken_price.setdefault(source.field, "")
-        price = Price(**{**taken_price, **_take(rest, (source, per_searches))})
-    identity = {**_take(rest, MODEL_FIELDS), **_take(first, MODEL_FIELDS)}
+    price_fields = _take(later_texts, (per_tokens,))
+    if price_fields:
+        price_fields.setdefault(source.field, "")
+        price = Price(**{**price_fields, **_take(later_texts, (source, per_searches))})
+    identity = {**_take(later_texts, MODEL_FIELDS), **_take(first, MODEL_FIELDS)}
     dimensions = _take(first, (DIMENSIONS_FIELD,))
     return ModelFacts(**identity, **dimensions, price=price, settings=first)
 
 
-def _take_reranker(rest: dict[str, str]) -> RerankerFacts | None:
+def _take_reranker(later_texts: dict[str, str]) -> RerankerFacts | None:
     """Return the reranker, and remove its texts; None if there is none."""
     stored = {
         key.removeprefix(RERANKER_PREFIX): text
-        for key, text in rest.items()
+        for key, text in later_texts.items()
         if key.startswith(RERANKER_PREFIX)
     }
     if not stored:
         return None
     for key in stored:
-        del rest[f"{RERANKER_PREFIX}{key}"]
+        del later_texts[f"{RERANKER_PREFIX}{key}"]
     first, others = _split_at_settings(stored)
     depth = _read_count(stored.get(DEPTH_KEY, ""))
     if depth is not None:
