@@ -216,7 +216,10 @@ in 95 %. The goal is 80 % at 250 queries and a loss of .3.""",
         """\
 No property has to do with the differences: how often any slice is named, in twice as
 many experiments. The goal is at most 5 %; 1,000 experiments at 5 % have a standard
-error of 0.7 points.""",
+error of 0.7 points, and the largest of 24 such cells is expected near 6.4. The
+permutation is exact; three cells above 5 % anew, in 3,000 experiments of 500
+permutations (standard error 0.4): exponential at n = 250 4.9 %, normal at n = 60 5.2 %
+and at n = 500 4.6 %.""",
         noise_table,
     ),
 )

@@ -45,7 +45,7 @@ _HOMES = {
     "RunOptions": "harness.running.options:RunOptions",
     "compare": "harness.notebook.compare:compare",
     "evaluate": "harness.notebook.evaluate:evaluate",
-    "load_dataset": "harness.dataset:load_dataset",
+    "load_dataset": "harness.notebook.load_dataset:load_dataset",
     "measure": "harness.measures.measure:measure",
     "open_results": "harness.notebook.run:open_results",
     "run": "harness.notebook.run:run",

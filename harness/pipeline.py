@@ -10,6 +10,7 @@ from typing import Any
 from harness import records
 from harness.build.build import BuiltExperiment, build
 from harness.build.extras import all_extras_named, missing_extras
+from harness.build.shared_words import with_unshared_queries
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
 from harness.experiment import Experiment, LoadedExperiment, load
@@ -88,9 +89,8 @@ def run_built(
                 loaded, runs, context, accounts, staging=staging, earlier=folder
             )
         built = with_judged_claims(built, claims)
-        manifest = describe_run(
-            loaded, built.dataset, built.labels, runs, folder=folder
-        )
+        dataset = with_unshared_queries(built.dataset, built.retrievers)
+        manifest = describe_run(loaded, dataset, built.labels, runs, folder=folder)
         costs = records.write_costs(staging, runs, accounts.meter.stages())
         prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(
@@ -104,7 +104,7 @@ def run_built(
             with accounts.meter.stage("reporting"):
                 write_report(results)
         report_moved_folder(records.publish(staging, folder), options)
-    update_index(folder.parent, options)
+    update_index(Path(options.results), options)
     accounts.check_budget(claims, folder)
     return replace(results, folder=folder)
 

@@ -17,6 +17,7 @@ from harness.experiment import load, walk_texts, with_run_paths
 from harness.pipeline import run_built
 from harness.records import Results
 from harness.running.options import RunOptions
+from harness.wording.failures import failure_lines
 from retrievers.errors import InputError, NotConfirmed, Problem
 from retrievers.options.user_code import OBJECT_PREFIX
 
@@ -138,8 +139,8 @@ def _compare(earlier: Results, again: Results) -> Reproduction:
 def _require_retrievers(earlier: Results, again: Results) -> None:
     failed = sorted(set(earlier.retrievers) - set(again.retrievers))
     if failed:
-        errors = [f"{name}: {again.manifest.failed.get(name)}" for name in failed]
-        raise NotConfirmed(f"not reproduced: {'; '.join(errors)}")
+        reasons = [(name, again.manifest.failed.get(name, "")) for name in failed]
+        raise NotConfirmed(f"not reproduced: {'; '.join(failure_lines(reasons))}")
 
 
 def _compared_files(results: Results) -> list[str]:

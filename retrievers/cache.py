@@ -117,7 +117,7 @@ class Cache:
                 version.
         """
         self.path = path
-        self._opened_at = time.time_ns()
+        self._opened_at = _microseconds()
         self._fresh = fresh
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ class Cache:
         except ValueError as difference:
             raise BackendError(
                 f"{self.path} holds {difference} for one model: its server has "
-                "changed; run again with --fresh"
+                "changed; run again with new vectors (--fresh)"
             ) from None
         return rows.positions, Embedded(vectors, rows.tokens, rows.truncated_tokens)
 
@@ -277,7 +277,7 @@ class Cache:
 
     def _store(self, fingerprint: str, new_rows: _NewRows) -> None:
         """Store rows in one transaction."""
-        stored_at = self._opened_at if self._fresh else time.time_ns()
+        stored_at = self._opened_at if self._fresh else _microseconds()
         with self._convert_errors(), self._db:
             model_id = self._model_id(fingerprint)
             rows = [
@@ -351,6 +351,11 @@ class Cache:
             raise InputError(
                 Problem(str(self.path), problem, _CACHE_REMEDY)
             ) from failure
+
+
+def _microseconds() -> int:
+    """Return the time since 1970; nanoseconds pass SQLite's integers in 2262."""
+    return time.time_ns() // 1_000
 
 
 def _checksum(key: bytes, tokens: int, truncated_tokens: int, value: bytes) -> int:

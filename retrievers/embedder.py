@@ -284,15 +284,15 @@ class Embedder:
         lengths = {len(vectors), len(tokens), len(truncated)}
         if len(vectors.shape) != 2 or lengths != {len(texts)}:
             raise BackendError(
-                f"{len(vectors)} vectors came back for {len(texts)} texts"
+                f"returned {len(vectors)} vectors for {len(texts)} texts"
             )
         self._check_dimensions(vectors.shape[1])
         if not all_finite(vectors):
             raise BackendError(_describe_not_finite(vectors))
         if vector_form(vectors) != self.encoder.form:
             raise BackendError(
-                f"{vector_form(vectors)} vectors came back from an encoder of "
-                f"{self.encoder.form} ones"
+                f"returned {vector_form(vectors)} vectors; its form is "
+                f"{self.encoder.form}"
             )
         if self.encoder.form == "dense":
             vectors = np.asarray(vectors, dtype=np.float32)

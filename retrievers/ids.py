@@ -216,7 +216,7 @@ class KnownDocuments:
             if tail in paths.by_path:
                 return _unique_match(paths.by_path[tail], "folder")
         if path in paths.by_tail:
-            return _unique_match(paths.by_tail[path], "base name")
+            return _unique_match(paths.by_tail[path], "file name")
         whole_float = WHOLE_FLOAT.fullmatch(name.strip())
         if whole_float and whole_float[1] in paths.by_path:
             return _unique_match(paths.by_path[whole_float[1]], "whole number")

@@ -64,8 +64,8 @@ class Budget:
         """
         if self.limit is not None and self.spent > self.limit:
             raise OverBudget(
-                f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of "
-                "--max-cost: requests cost more than was expected of them; "
+                f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of the "
+                "limit (--max-cost): requests cost more than was expected of them; "
                 f"{stored_in}"
             )
 

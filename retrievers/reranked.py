@@ -289,7 +289,7 @@ class Reranked(Retriever):
         """Send one request and check the answer."""
         scores, tokens, truncated = self.reranker.score(pairs, call)
         if not len(scores) == len(tokens) == len(truncated) == len(pairs):
-            raise BackendError(f"{len(scores)} scores came back for {len(pairs)} pairs")
+            raise BackendError(f"returned {len(scores)} scores for {len(pairs)} pairs")
         if not np.isfinite(scores).all():
             number = int(np.argmin(np.isfinite(scores))) + 1
             problem = f"the score of pair {number} of {len(scores)} is NaN or infinity"

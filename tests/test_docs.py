@@ -35,6 +35,7 @@ from tests.support.agent_fake import (
     results,
     uses,
 )
+from tests.support.pdf_files import pdf
 from tests.support.qdrant_fake import fake_qdrant
 from tests.support.servers import serving
 
@@ -85,6 +86,7 @@ def shown(block: Block) -> Iterator[Shown]:
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?|\.\d+")
 MEASURED = re.compile(
     rf"(?:{NUMBER.pattern})(?= ?(?:s|ms|/s|minutes?|hours?|kB|MB)\b)"
+    rf"|(?:{NUMBER.pattern}|–)(?= +\$)"
     r"|digest [0-9a-f]{12,}|\d{4}-\d\d-\d\d\S*"
 )
 """What differs from machine to machine and from day to day."""
@@ -96,9 +98,9 @@ between processors.
 
 def alike(line: str) -> tuple[str, list[str]]:
     """A line without what is measured, without its numbers and the white space between
-    them; and the numbers.
+    them; and the numbers. A rule is as long as what is measured is wide.
     """
-    line = MEASURED.sub("#", line)
+    line = MEASURED.sub("#", re.sub("─+", "─", line))
     return " ".join(NUMBER.sub("#", line).split()), NUMBER.findall(line)
 
 
@@ -248,6 +250,11 @@ def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
         (reader / "handbook.toml").unlink(missing_ok=True)
         for command in ("harness init handbook", "harness run handbook.toml --quiet"):
             run(Shown(command, 0, []), capsys)
+    if "--pages" in text:
+        pytest.importorskip("markitdown")
+        manuals = reader / "manuals"
+        manuals.mkdir(exist_ok=True)
+        (manuals / "setup.pdf").write_bytes(pdf(("light", "power", "network")))
     if "RERANKER" in text:
         monkeypatch.setenv("RERANKER", str(tiny.cross_encoder(tmp_path)))
     if "SPLADE" in text:

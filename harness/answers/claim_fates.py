@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from retrievers.types import Query
 
 ClaimFate = Literal["answered", "contradicted", "not retrieved", "not used", "unknown"]
 CLAIM_FATES: tuple[ClaimFate, ...] = get_args(ClaimFate)
-FATE_MEANINGS = {
+FATE_MEANINGS: Mapping[ClaimFate, str] = {
     "answered": "the response states it",
     "contradicted": "the response contradicts it: noise",
     "not retrieved": "no retrieved text supports it: the retriever lost it",
@@ -162,25 +163,35 @@ def fate_shares(
     return shares
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimsSection:
+    """What a page shows of the fates of claims."""
+
+    fates: tuple[ClaimFate, ...]
+    meanings: Mapping[ClaimFate, str]
+    shares: Mapping[str, list[FateShare]]
+    """System -> the share of each fate."""
+    answers: list[QueryAnswers]
+    """Those that lost the most claims."""
+    left: int
+    """Queries that are not shown."""
+
+
 def claims_section(
     traced: TracedSystems, scores: Scores, level: float
-) -> dict[str, Any]:
-    """The variables of the template.
-
-    They are the share of each fate by system, and the answers that lost the most
-    claims.
-    """
+) -> ClaimsSection:
+    """Return the share of each fate by system, and the answers that lost most."""
     answers = answers_by_query(traced)
-    return {
-        "fates": CLAIM_FATES,
-        "meanings": FATE_MEANINGS,
-        "shares": {
+    return ClaimsSection(
+        fates=CLAIM_FATES,
+        meanings=FATE_MEANINGS,
+        shares={
             system: fate_shares(system_answers, scores, level)
             for system, system_answers in traced.items()
         },
-        "answers": answers[:MAX_LISTED_ANSWERS],
-        "left": max(0, len(answers) - MAX_LISTED_ANSWERS),
-    }
+        answers=answers[:MAX_LISTED_ANSWERS],
+        left=max(0, len(answers) - MAX_LISTED_ANSWERS),
+    )
 
 
 def answers_by_query(traced: TracedSystems) -> list[QueryAnswers]:

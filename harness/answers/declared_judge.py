@@ -76,7 +76,8 @@ def check_judge_price(
         return
     if not judge_chat(table, cache).model.has_prices:
         problem = (
-            f"the price of {table.model} is unknown, so --max-cost cannot be checked"
+            f"the price of {table.model} is unknown, so the limit of dollars cannot "
+            "be kept (--max-cost)"
         )
         remedy = "write input_price and output_price: dollars per million tokens"
         raise InputError(Problem("[judge]", problem, remedy))

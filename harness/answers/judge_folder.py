@@ -7,9 +7,9 @@ from typing import NamedTuple
 from harness.answers.ask_judge import ask_judge, claim_pairs
 from harness.answers.case import build_cases
 from harness.answers.declared_judge import build_judge
+from harness.answers.extras import require_extras
 from harness.answers.inputs import AnswerInputs, read_answer_inputs
 from harness.answers.judge import Judge
-from harness.answers.text_tokens import require_sacrebleu
 from harness.english import count_of
 from harness.records.judge_readings import JudgeReadings
 from retrievers.cache import Cache, default_cache_path
@@ -87,7 +87,8 @@ def judge_answers_folder(
         BackendError: the judge failed permanently, or every reply is unreadable;
             OverBudget before more is spent than allowed.
     """
-    require_sacrebleu()  # scoring needs it, and this is what costs time and money
+    # Scoring needs them, and this is what costs time and money.
+    require_extras(experiment, code=code)
     inputs = read_answer_inputs(experiment, folder, code=code)
     meter = Meter(budget=Budget(max_cost))
     verdicts_path = folder / "verdicts.jsonl"

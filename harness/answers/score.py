@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from harness.answers.case import Case, build_cases
 from harness.answers.claim_fates import TracedAnswer, TracedSystems, trace_claims
 from harness.answers.declared_judge import build_judge
+from harness.answers.extras import require_extras
 from harness.answers.inputs import AnswerInputs, read_answer_inputs
 from harness.answers.judge import Judge, identity_of
 from harness.answers.judge_folder import VerdictCounts, count_verdicts
@@ -152,7 +153,8 @@ def score_answers_folder(
         InputError: there are no verdicts; there is no such measure, system or
             tokenizer.
     """
-    require_sacrebleu()  # before the judge's model is loaded, and texts are embedded
+    # Before the judge's model is loaded, and texts are embedded.
+    require_extras(experiment, code=code)
     inputs = read_answer_inputs(experiment, folder, code=code)
     meter = Meter()
     with Cache(default_cache_path()) as cache:

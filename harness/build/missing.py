@@ -66,7 +66,8 @@ def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
         return []
     model_name = model_facts(model).model or "the model"
     message = (
-        f"the price of {model_name} is not known, so that --max-cost cannot be kept"
+        f"the price of {model_name} is not known, so that the limit of dollars cannot "
+        "be kept (--max-cost)"
     )
     remedy = "write price = dollars for a million tokens"
     return name_retriever(
@@ -79,7 +80,8 @@ def missing_chat_price(name: str, model: ChatModel) -> list[Problem]:
     if model.has_prices:
         return []
     message = (
-        f"the price of {model.model} is not known, so that --max-cost cannot be kept"
+        f"the price of {model.model} is not known, so that the limit of dollars cannot "
+        "be kept (--max-cost)"
     )
     remedy = "write input_price and output_price: dollars per million tokens"
     return name_retriever(name, InputError(Problem("model", message, remedy)))

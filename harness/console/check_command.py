@@ -9,19 +9,9 @@ import typer
 
 from harness.console import options as shared
 from harness.console.dataset_arguments import (
-    ColumnNames,
-    DanglingOption,
-    DatasetFormat,
     DatasetOptions,
-    DocumentsPath,
-    HeaderOption,
-    LabelFile,
-    MatchFields,
-    PagesOption,
-    QueryFiles,
-    SplitName,
-    WhereOption,
     dataset_reference,
+    takes_dataset_options,
 )
 from harness.console.output import print_json, print_result
 from retrievers.errors import InputError, Problem
@@ -36,6 +26,7 @@ RESULTS_FOLDER = Path("results")
 """Where runs write by default."""
 
 
+@takes_dataset_options
 def check(
     *,
     target: Annotated[
@@ -52,17 +43,7 @@ def check(
         bool, typer.Option("--online", help="Send one text to every service.")
     ] = False,
     no_code: shared.NoCode = False,
-    columns: ColumnNames = None,
-    documents: DocumentsPath = None,
-    queries: QueryFiles = None,
-    labels: LabelFile = None,
-    form: DatasetFormat = None,
-    split: SplitName = None,
-    header: HeaderOption = None,
-    dangling: DanglingOption = None,
-    match: MatchFields = None,
-    pages: PagesOption = None,
-    where: WhereOption = None,
+    dataset_options: DatasetOptions,
     as_json: shared.JsonOutput = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens,
@@ -71,23 +52,10 @@ def check(
     from retrievers.texts.languages import load_language_model
 
     load_language_model()  # on another core, while the rest is imported
-    options = DatasetOptions(
-        columns=columns,
-        documents=documents,
-        queries=queries,
-        labels=labels,
-        format=form,
-        split=split,
-        header=header,
-        dangling=dangling,
-        match=match,
-        pages=pages,
-        where=where,
-    )
     reference: DatasetReference | None = None
     if target.lower().endswith(".toml"):
         shared.refuse_options(
-            options.given_options(),
+            dataset_options.given_options(),
             "is set in the experiment file, under dataset",
             "write it there",
         )
@@ -96,7 +64,7 @@ def check(
             {"--results": results != RESULTS_FOLDER, "--online": online},
             "is for an experiment file",
         )
-        reference = dataset_reference(target, options)
+        reference = dataset_reference(target, dataset_options)
     from harness.console.check_text import check_lines, check_object
     from harness.preflight.check import check_target
 

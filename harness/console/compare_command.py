@@ -192,8 +192,8 @@ def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
     """Compare two runs over two states of a corpus."""
     from harness import records
     from harness.console.corpus_change_text import (
+        changed_retriever_rows,
         corpus_change_lines,
-        corpus_change_object,
     )
     from harness.evaluation.corpus_change import compare_corpus_states
 
@@ -203,7 +203,13 @@ def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
         raise InputError(Problem("--corpus-changed", problem, remedy))
     change = compare_corpus_states(*map(records.read_results, paths))
     print_result(
-        corpus_change_lines(change), as_json=as_json, **corpus_change_object(change)
+        corpus_change_lines(change),
+        as_json=as_json,
+        measure=change.measure,
+        cutoff=change.cutoff,
+        documents=change.documents,
+        queries=change.queries,
+        retrievers=changed_retriever_rows(change),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.english import count_of, p_relation, p_text
 from harness.evaluation.verdict import Verdict
@@ -80,31 +80,43 @@ def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterato
         yield f"  {lost} a relevant document to documents that are new"
 
 
-def corpus_change_object(change: CorpusChange) -> dict[str, Any]:
-    """Return the comparison as data for JSON."""
-    return {
-        "measure": change.measure,
-        "cutoff": change.cutoff,
-        "documents": change.documents._asdict(),
-        "queries": change.queries._asdict(),
-        "retrievers": [_retriever_object(changed) for changed in change.retrievers],
-    }
+class ChangedRetrieverRow(NamedTuple):
+    """A retriever over two states of a corpus, as `--json` prints it."""
+
+    retriever: str
+    before: float
+    after: float
+    mean_difference: float
+    ci_low: float | None
+    ci_high: float | None
+    p_adjusted: float
+    verdict: str
+    reason: str | None
+    judged_before: float
+    judged_after: float
+    to_label: int
+    displaced: int
 
 
-def _retriever_object(changed: ChangedRetriever) -> dict[str, Any]:
+def changed_retriever_rows(change: CorpusChange) -> list[ChangedRetrieverRow]:
+    """Return the retrievers as rows for JSON."""
+    return [_changed_retriever_row(changed) for changed in change.retrievers]
+
+
+def _changed_retriever_row(changed: ChangedRetriever) -> ChangedRetrieverRow:
     row = changed.comparison
-    return {
-        "retriever": changed.retriever,
-        "before": changed.before,
-        "after": changed.after,
-        "mean_difference": row.mean_difference,
-        "ci_low": row.ci_low,
-        "ci_high": row.ci_high,
-        "p_adjusted": row.p_adjusted,
-        "verdict": changed.verdict.value,
-        "reason": None if changed.reason is None else changed.reason.value,
-        "judged_before": changed.labels.judged_before,
-        "judged_after": changed.labels.judged_now,
-        "to_label": changed.labels.to_label,
-        "displaced": changed.displaced,
-    }
+    return ChangedRetrieverRow(
+        retriever=changed.retriever,
+        before=changed.before,
+        after=changed.after,
+        mean_difference=row.mean_difference,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        p_adjusted=row.p_adjusted,
+        verdict=changed.verdict.value,
+        reason=None if changed.reason is None else changed.reason.value,
+        judged_before=changed.labels.judged_before,
+        judged_after=changed.labels.judged_now,
+        to_label=changed.labels.to_label,
+        displaced=changed.displaced,
+    )

@@ -2,86 +2,140 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    get_type_hints,
+)
 
 import typer
 
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from harness.dataset import DatasetReference
+    from harness.dataset import DatasetReference, DeclaredColumn
 
 COLUMNS_OPTION = typer.Option(
     "--columns",
     metavar="KIND=NAME",
     help="What a column is called, such as query=search_term.",
 )
-ColumnNames = Annotated[list[str] | None, COLUMNS_OPTION]
-DocumentsPath = Annotated[
-    str | None, typer.Option(help="A table or a folder of documents.")
-]
-QueryFiles = Annotated[
-    list[str] | None, typer.Option(help="A file of queries; may be repeated.")
-]
-LabelFile = Annotated[str | None, typer.Option(help="The table of labels.")]
-DatasetFormat = Annotated[
-    str | None,
-    typer.Option("--format", help="The format; by default it is recognised."),
-]
 SPLIT_OPTION = typer.Option(
     "--split", help="The split to use, where there are several."
 )
-SplitName = Annotated[str | None, SPLIT_OPTION]
 HEADER_OPTION = typer.Option(
     "--header/--no-header", help="Whether the first row names the columns."
 )
-HeaderOption = Annotated[bool | None, HEADER_OPTION]
 DANGLING_OPTION = typer.Option(
     "--dangling",
     help="drop: leave out labels of documents or queries that do not exist.",
 )
-DanglingOption = Annotated[Literal["drop"] | None, DANGLING_OPTION]
 MATCH_OPTION = typer.Option(
     "--match",
     metavar="FIELDS",
     help="Fields by which labels name documents, such as file,page.",
 )
-MatchFields = Annotated[str | None, MATCH_OPTION]
 WHERE_OPTION = typer.Option(
     "--where",
     metavar="COLUMN=VALUE",
     help="Only rows with this value are labels, such as action_name=click.",
 )
-WhereOption = Annotated[list[str] | None, WHERE_OPTION]
-PAGES_OPTION = typer.Option("--pages", help="Each page of a PDF is a document.")
-PagesOption = Annotated[bool | None, PAGES_OPTION]
 
 
-def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
+class DatasetOptions(NamedTuple):
+    """The options of a data set, like the keys under `dataset` of an experiment.
+
+    Files are below the data set, or where the command runs.
+    """
+
+    columns: Annotated[list[str] | None, COLUMNS_OPTION] = None
+    documents: Annotated[
+        str | None, typer.Option(help="A table or a folder of documents.")
+    ] = None
+    queries: Annotated[
+        list[str] | None, typer.Option(help="A file of queries; may be repeated.")
+    ] = None
+    labels: Annotated[str | None, typer.Option(help="The table of labels.")] = None
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="The format; by default it is recognised."),
+    ] = None
+    split: Annotated[str | None, SPLIT_OPTION] = None
+    header: Annotated[bool | None, HEADER_OPTION] = None
+    dangling: Annotated[Literal["drop"] | None, DANGLING_OPTION] = None
+    match: Annotated[str | None, MATCH_OPTION] = None
+    pages: Annotated[
+        bool | None, typer.Option("--pages", help="Each page of a PDF is a document.")
+    ] = None
+    where: Annotated[list[str] | None, WHERE_OPTION] = None
+
+    def given_options(self) -> dict[str, bool]:
+        """The options, and whether each was given."""
+        return {f"--{key}": value is not None for key, value in self._asdict().items()}
+
+
+def takes_dataset_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a data set.
+
+    Args:
+        command: its parameter `dataset_options` takes them.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    hints = get_type_hints(DatasetOptions, include_extras=True)
+    option_parameters = [
+        inspect.Parameter(
+            option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint
+        )
+        for option, hint in hints.items()
+    ]
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        is_place = parameter.name == "dataset_options"
+        parameters += option_parameters if is_place else [parameter]
+
+    @wraps(command)
+    def run_command(**arguments: Any) -> None:
+        options = {option: arguments.pop(option) for option in hints}
+        command(**arguments, dataset_options=DatasetOptions(**options))
+
+    run_command.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
+    vars(run_command)["__signature__"] = signature.replace(parameters=parameters)
+    return run_command
+
+
+def parse_column_names(texts: Sequence[str]) -> tuple[DeclaredColumn, ...]:
     """Read columns as the command line names them.
 
     Raises:
         InputError: one is not a kind with a name behind it, or a kind is given twice.
 
     >>> parse_column_names(["query=search_term"])
-    {'query': 'search_term'}
+    (DeclaredColumn(kind='query', column='search_term'),)
     """
-    columns: dict[str, str] = {}
+    from harness.dataset import DeclaredColumn
+
+    columns: list[DeclaredColumn] = []
     remedy = "KIND=NAME, such as query=search_term"
     for text in texts:
         kind, _, column = (part.strip() for part in text.partition("="))
         if not column:
             raise InputError(Problem("--columns", f"{text!r} names no column", remedy))
-        if kind in columns:
+        if any(declared.kind == kind for declared in columns):
             problem = f"{kind!r} is given twice"
             raise InputError(Problem("--columns", problem, remedy))
-        columns[kind] = column
-    return columns
+        columns.append(DeclaredColumn(kind, column))
+    return tuple(columns)
 
 
 def parse_conditions(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -101,31 +155,6 @@ def parse_conditions(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
             raise InputError(Problem("--where", f"{text!r} has no value", remedy))
         conditions[column] = (*conditions.get(column, ()), value)
     return conditions
-
-
-class DatasetOptions(NamedTuple):
-    """The options of a data set, like the keys under `dataset` of an experiment."""
-
-    columns: Sequence[str] | None
-    """Names of columns, each as KIND=NAME."""
-    documents: str | None
-    """A table or a folder of documents.
-
-    Like the next two it is below the data set, or where the command runs.
-    """
-    queries: Sequence[str] | None
-    labels: str | None
-    format: str | None
-    split: str | None
-    header: bool | None
-    dangling: str | None
-    match: str | None
-    pages: bool | None
-    where: Sequence[str] | None
-
-    def given_options(self) -> dict[str, bool]:
-        """The options, and whether each was given."""
-        return {f"--{key}": value is not None for key, value in self._asdict().items()}
 
 
 def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:

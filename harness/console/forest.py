@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from harness.console.columns import (
@@ -13,12 +13,14 @@ from harness.console.columns import (
     columns_that_fit,
     with_minus_signs,
 )
+from harness.console.cost_columns import cost_columns
 from harness.english import common_prefix, percent_text, short_p_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.evaluation.board import Board, BoardRow
+    from harness.evaluation.costs import RetrieverCost
 
 MIN_CHART_WIDTH = 110
 """Cells of the narrowest terminal in which differences are drawn, too."""
@@ -31,48 +33,58 @@ MIN_DRAWING_WIDTH = 15
 """Cells of the drawing."""
 
 
-def leaderboard_in_letters(board: Board, *, width: int) -> Iterator[RenderableType]:
+def leaderboard_in_letters(
+    board: Board, *, width: int, costs: Mapping[str, RetrieverCost] | None = None
+) -> Iterator[RenderableType]:
     """Yield the leaderboard, with one line per retriever.
 
     A line has the sign, mean, difference with its interval, queries won and lost, p,
-    and exact Wilcoxon p.
+    exact Wilcoxon p, then the costs. If there is no room for all, the costs are a
+    table of their own.
 
     Args:
         board: of one retriever or more.
         width: cells of the terminal; differences are drawn if there is room, and
             columns that do not fit are left out.
+        costs: of the retrievers that finished; None if unknown.
     """
     is_drawn = board.has_pairs and width >= MIN_CHART_WIDTH
     foot = [""] if is_drawn else []  # beside the numbers below the drawing
-    columns = columns_that_fit(_leaderboard_columns(board, foot), width)
+    retrievers = [row.retriever for row in board.rows]
+    scores = [_name_column(board, foot), *_score_columns(board, foot)]
+    prices = cost_columns(retrievers, costs, foot) if costs else []
+    columns = columns_that_fit([*scores, *prices], width)
+    is_one_table = len(columns) == len(scores) + len(prices)
+    if not is_one_table:
+        columns = columns_that_fit(scores, width)
     if is_drawn:
         used = sum(column.narrowest(width // 2) for column in columns)
         cells = min(MAX_DRAWING_WIDTH, width - used - COLUMN_GAP * len(columns))
         if cells >= MIN_DRAWING_WIDTH:
             columns.append(_drawing_column(board, cells))
     yield build_grid(columns)
+    if costs and not is_one_table:
+        prices = cost_columns(retrievers, costs)
+        yield build_grid(columns_that_fit([_name_column(board, []), *prices], width))
 
 
-def _leaderboard_columns(board: Board, foot: list[str]) -> list[TextColumn]:
-    """Return the columns of text; the foot is added to each."""
+def _name_column(board: Board, foot: list[str]) -> TextColumn:
+    """Return the signs and names; their shared start is in the heading."""
     from harness.wording.verdicts import STANDING_WORDS
 
     prefix = common_prefix([row.retriever for row in board.rows])
     names: list[str] = []
-    means: list[str] = []
     for row in board.rows:
         sign = STANDING_WORDS[row.standing][0] or " "
         names.append(f"{sign} {row.retriever.removeprefix(prefix)}")
-        means.append("failed" if row.mean is None else f"{row.mean:.3f}")
-    columns = [
-        TextColumn(
-            f"{prefix}…" if prefix else "",
-            [*names, *foot],
-            left_aligned=True,
-            wraps=True,
-        ),
-        TextColumn("mean", [*means, *foot], drop_rank=1),
-    ]
+    heading = f"{prefix}…" if prefix else ""
+    return TextColumn(heading, [*names, *foot], left_aligned=True, wraps=True)
+
+
+def _score_columns(board: Board, foot: list[str]) -> list[TextColumn]:
+    """Return the means and the comparisons; the foot is added to each column."""
+    means = ["failed" if row.mean is None else f"{row.mean:.3f}" for row in board.rows]
+    columns = [TextColumn("mean", [*means, *foot], drop_rank=1)]
     if board.has_pairs:
         columns += _pair_columns(board, foot)
     return columns

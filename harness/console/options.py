@@ -133,7 +133,7 @@ KeyName = Annotated[
 ]
 PlanOnly = Annotated[
     bool,
-    typer.Option("--plan", help="Print calls, tokens and dollars, and ask nothing."),
+    typer.Option("--plan", help="Print calls, tokens and dollars, and send nothing."),
 ]
 
 

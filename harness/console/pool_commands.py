@@ -33,7 +33,7 @@ EarlierLabels = Annotated[
 JudgeModelOption = Annotated[
     str | None,
     typer.Option(
-        metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint."
+        metavar="MODEL", help="Use this model behind an OpenAI-compatible endpoint."
     ),
 ]
 DOCUMENT_TOKENS = 8_000

@@ -1,7 +1,6 @@
 """A repeated run as text."""
 
-from typing import Any
-
+from harness.console.output import print_json
 from harness.reproduce import (
     COMPARED_HITS,
     MEAN_TOLERANCE,
@@ -28,11 +27,11 @@ def reproduction_sentence(reproduction: Reproduction) -> str:
     return sentence + version_changes_text(reproduction.versions)
 
 
-def reproduction_object(reproduction: Reproduction) -> dict[str, Any]:
-    """Return a repeated run as the object that `--json` prints."""
-    return {
-        "differing": reproduction.differing,
-        "largest": reproduction.largest,
-        "versions": {change.package: str(change) for change in reproduction.versions},
-        "approximate": dict(reproduction.approximate),
-    }
+def print_reproduction(reproduction: Reproduction) -> None:
+    """Print a repeated run as one JSON object."""
+    print_json(
+        differing=reproduction.differing,
+        largest=reproduction.largest,
+        versions={change.package: str(change) for change in reproduction.versions},
+        approximate=reproduction.approximate,
+    )

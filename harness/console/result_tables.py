@@ -13,7 +13,11 @@ from harness.console.columns import (
     measure_heading,
     text_line,
 )
-from harness.console.score_tables import SummaryRow, score_cell
+from harness.console.score_tables import (
+    SummaryByMeasure,
+    score_cell,
+    summarized_retrievers,
+)
 from harness.english import count_units, p_text
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ NO_INTERVAL_TEXT = "not estimable"
 
 
 def leaderboard_table(
-    summary: Sequence[SummaryRow],
+    summary: SummaryByMeasure,
     primary: str,
     *,
     width: int,
@@ -38,8 +42,7 @@ def leaderboard_table(
     """Means by retriever, best first by the primary measure, which has its interval.
 
     Args:
-        summary: rows of summary.csv; the measures are shown in their order, as many as
-            fit.
+        summary: the measures are shown in their order, as many as fit.
         primary: the measure that decides.
         width: cells of the terminal.
         level: confidence of the intervals.
@@ -47,7 +50,7 @@ def leaderboard_table(
         low_is_good: measures for which less is better.
     """
     table = _MeansTable(summary, primary, low_is_good)
-    other_measures = dict.fromkeys(row["measure"] for row in summary)
+    other_measures = dict.fromkeys(summary)
     other_measures.pop(primary, None)
     columns = [
         TextColumn("", table.order, left_aligned=True, wraps=True),
@@ -65,29 +68,25 @@ class _MeansTable:
 
     def __init__(
         self,
-        summary: Sequence[SummaryRow],
+        summary: SummaryByMeasure,
         primary: str,
         low_is_good: AbstractSet[str],
     ) -> None:
-        self._rows = {(row["retriever"], row["measure"]): row for row in summary}
+        self._summary = summary
         self._primary = primary
         self._low_is_good = low_is_good
-        retrievers = dict.fromkeys(row["retriever"] for row in summary)
-        self.order = list(self._means(primary, list(retrievers)))
+        retrievers = summarized_retrievers(summary)
+        self.order = list(self._means(primary, retrievers))
 
     @property
     def queries(self) -> int:
         """The number of queries of the primary measure."""
-        count: int = self._rows[self.order[0], self._primary]["count"]
-        return count
+        return self._summary[self._primary][self.order[0]].count
 
     def intervals(self) -> list[_IntervalEnds]:
         """The interval of each retriever on the primary measure."""
-        rows = [self._rows[name, self._primary] for name in self.order]
-        return [
-            _IntervalEnds(row["ci_low"], row["ci_high"], row["ci_method"])
-            for row in rows
-        ]
+        rows = [self._summary[self._primary][name] for name in self.order]
+        return [_IntervalEnds(row.ci_low, row.ci_high, row.ci_method) for row in rows]
 
     def means_column(
         self, measure: str, *, digits: int, drop_rank: int = 0
@@ -108,11 +107,8 @@ class _MeansTable:
         """Return the retrievers that have a mean on a measure, best first."""
         from harness.scoring.scores import order_by_mean
 
-        means = {
-            name: self._rows[name, measure]["mean"]
-            for name in retrievers
-            if (name, measure) in self._rows
-        }
+        rows = self._summary[measure]
+        means = {name: rows[name].mean for name in retrievers if name in rows}
         return order_by_mean(means, low_is_good=measure in self._low_is_good)
 
 
@@ -166,7 +162,7 @@ def _test_columns(
         ),
         _intervals_column(intervals, "{:+z.3f}", settings.level, drop_rank=3),
         TextColumn(
-            "wins/ties/\nlosses",
+            "won/tied/\nlost",
             [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows],
             drop_rank=5,
         ),

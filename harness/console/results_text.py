@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from harness.english import common_prefix, count_queries, count_units, join_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from harness.evaluation.costs import RetrieverCost
     from harness.evaluation.evaluation import Evaluation
     from harness.records import Results
     from harness.report.index import ResultsListing
@@ -107,17 +108,16 @@ def print_scores(
     """Print per-query scores of any tool: means, comparisons, the verdict, notes."""
     from harness.writing.evaluation_tables import comparison_rows, summary_rows
 
-    summary = summary_rows(evaluation.summary)
     if as_json:
         rows = [row._asdict() for row in scores.rows()]
         print_json(
             scores=rows,
-            summary=summary,
+            summary=summary_rows(evaluation.summary),
             comparisons=comparison_rows(evaluation),
             notes=list(notes),
         )
         return
-    print_to_fit(means_table, summary)
+    print_to_fit(means_table, evaluation.summary)
     print_lines("")
     print_to_fit(verdict_text, evaluation, explain=explain)
     print_lines(*notes)
@@ -127,9 +127,10 @@ def results_lines(
     results: Results, explain: bool, *, width: int
 ) -> Iterator[RenderableType]:
     """The text of a run: the verdict, its warnings, the paired leaderboard."""
+    from harness.evaluation.costs import retriever_costs
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.evaluation.judging_effort import quoted_folder
-    from harness.evaluation.warnings import warning_sentences
+    from harness.evaluation.warning_sentences import warning_sentences
     from harness.wording.verdicts import abstention_sentence
 
     if not results.scored:
@@ -144,6 +145,7 @@ def results_lines(
         notes=warning_sentences(evaluation.warnings),
         head=f"{results.manifest.name} · {evaluation.measure} · {queries}",
         folder=quoted_folder(results),
+        costs=retriever_costs(results),
     )
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
@@ -189,6 +191,7 @@ def verdict_text(
     complete: bool = True,
     head: str = "",
     folder: str = "RESULTS",
+    costs: Mapping[str, RetrieverCost] | None = None,
 ) -> Iterator[RenderableType]:
     """The verdict in words, its warnings, the paired leaderboard, then explanations.
 
@@ -200,6 +203,7 @@ def verdict_text(
         complete: whether no retriever is missing; else nothing is recommended.
         head: the first line; by default the measure and the number of queries.
         folder: of the results, as it stands in a command.
+        costs: of the retrievers that finished; None if unknown.
     """
     from harness.wording.conclusion import verdict_lines
 
@@ -216,7 +220,7 @@ def verdict_text(
     if explain:
         for sentence in verdict.details:
             yield text_line(shorten(sentence))
-    yield from _leaderboard_lines(evaluation, width=width, explain=explain)
+    yield from _leaderboard_lines(evaluation, costs, width=width, explain=explain)
     warnings = [*verdict.alerts, *notes]
     for warning in warnings if explain else warnings[:MAX_PRINTED_WARNINGS]:
         yield text_line(f"! {shorten(warning)}")
@@ -229,16 +233,21 @@ def verdict_text(
 
 
 def _leaderboard_lines(
-    evaluation: Evaluation, *, width: int, explain: bool
+    evaluation: Evaluation,
+    costs: Mapping[str, RetrieverCost] | None,
+    *,
+    width: int,
+    explain: bool,
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of many rows, those that are not shown to be worse."""
-    from harness.evaluation.warnings import note_sentences
+    from harness.evaluation.warning_sentences import note_sentences
     from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board
     folded = frozenset[str]() if explain else board.folded
     rows = tuple(row for row in board.rows if row.retriever not in folded)
-    yield from leaderboard_in_letters(replace(board, rows=rows), width=width)
+    shown_board = replace(board, rows=rows)
+    yield from leaderboard_in_letters(shown_board, width=width, costs=costs)
     if folded:
         yield text_line(f"{len(folded)} more, all worse", "dim")
     star_note = single_p_note(board)
@@ -254,11 +263,9 @@ def _explanation_tables(
     evaluation: Evaluation, *, width: int
 ) -> Iterator[RenderableType]:
     """Every measure, and every pair."""
-    from harness.writing.evaluation_tables import summary_rows
-
     yield ""
     yield from leaderboard_table(
-        summary_rows(evaluation.summary),
+        evaluation.summary,
         evaluation.measure,
         width=width,
         level=evaluation.settings.level,

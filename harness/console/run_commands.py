@@ -9,24 +9,13 @@ import typer
 from harness.console import options as shared
 from harness.console import results_text
 from harness.console.dataset_arguments import (
-    ColumnNames,
-    DanglingOption,
-    DatasetFormat,
     DatasetOptions,
-    DocumentsPath,
-    HeaderOption,
-    LabelFile,
-    MatchFields,
-    PagesOption,
-    QueryFiles,
-    SplitName,
-    WhereOption,
     dataset_reference,
+    takes_dataset_options,
 )
 from harness.console.messages import confirm, show_tracebacks
 from harness.console.output import (
     open_console,
-    print_json,
     print_lines,
     print_result,
     print_warnings,
@@ -144,6 +133,7 @@ def report(
     from harness import records
     from harness.records.data_sets_csv import holds_sets, read_sets
     from harness.report.write import write_report
+    from harness.wording.failures import failure_lines
 
     if holds_sets(results):
         from harness.console.several_runs import print_sets
@@ -163,8 +153,7 @@ def report(
     write_report(stored, shows_texts=not no_texts)
     results_text.print_results(stored, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
-        for retriever, reason in stored.manifest.failed.items():
-            print_warnings(f"{retriever} failed: {reason}")
+        print_warnings(*failure_lines(stored.manifest.failed.items()))
 
 
 def reproduce(
@@ -204,12 +193,12 @@ def reproduce(
         )
         reproduction = reproduce_results(results, options)
     from harness.console.reproduction_text import (
-        reproduction_object,
+        print_reproduction,
         reproduction_sentence,
     )
 
     if as_json:
-        print_json(**reproduction_object(reproduction))
+        print_reproduction(reproduction)
     elif not quiet:
         print_lines(reproduction_sentence(reproduction))
 
@@ -220,6 +209,7 @@ OutputOption = Annotated[
 ]
 
 
+@takes_dataset_options
 def init(
     *,
     folder: Annotated[
@@ -229,35 +219,12 @@ def init(
         ),
     ],
     output: OutputOption = None,
-    columns: ColumnNames = None,
-    documents: DocumentsPath = None,
-    queries: QueryFiles = None,
-    labels: LabelFile = None,
-    form: DatasetFormat = None,
-    split: SplitName = None,
-    header: HeaderOption = None,
-    dangling: DanglingOption = None,
-    match: MatchFields = None,
-    pages: PagesOption = None,
-    where: WhereOption = None,
+    dataset_options: DatasetOptions,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.init.write_experiment import write_experiment
 
-    options = DatasetOptions(
-        columns=columns,
-        documents=documents,
-        queries=queries,
-        labels=labels,
-        format=form,
-        split=split,
-        header=header,
-        dangling=dangling,
-        match=match,
-        pages=pages,
-        where=where,
-    )
-    experiment = write_experiment(dataset_reference(folder, options), output)
+    experiment = write_experiment(dataset_reference(folder, dataset_options), output)
     print_lines(*experiment.lines())
 
 

@@ -62,13 +62,13 @@ def score(
     )
     refuse_unscored_runs(qrels, scores)
     print_warnings(*missing_retriever_notes([qrels]), *scores.notes)
-    summary = summary_rows(summarize_retrievers(scores, DEFAULT_LEVEL))
+    summary = summarize_retrievers(scores, DEFAULT_LEVEL)
     if by_query:
-        _print_query_scores(scores, summary, form, as_json=as_json)
+        _print_query_scores(scores, summary_rows(summary), form, as_json=as_json)
     elif as_json:
-        print_json(summary=summary)
+        print_json(summary=summary_rows(summary))
     elif form == "csv":
-        print_csv(summary)
+        print_csv(summary_rows(summary))
     else:
         print_to_fit(means_table, summary)
     fail_on_unmatched_runs(scores)
@@ -78,14 +78,14 @@ def _print_query_scores(
     scores: Scores, summary: CsvRows, form: str, *, as_json: bool
 ) -> None:
     """Print the score of every query."""
-    rows = [row._asdict() for row in scores.rows()]
+    rows = list(scores.rows())
     if as_json:
         print_json(scores=rows, summary=summary)
     elif form == "csv":
-        print_csv(rows)
+        print_csv([row._asdict() for row in rows])
     else:
         for retriever in scores.retrievers:
-            retriever_rows = [row for row in rows if row["retriever"] == retriever]
+            retriever_rows = [row for row in rows if row.retriever == retriever]
             print_to_fit(query_scores_table, retriever_rows, retriever)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.console.columns import (
     COLUMN_GAP,
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.report.index import IndexEntry
+    from harness.scoring.scores import ScoreRow
+    from harness.stats.summary import ScoreSummary
 
-SummaryRow = Mapping[str, Any]
-"""A row of summary.csv."""
+
+SummaryByMeasure = Mapping[str, Mapping[str, "ScoreSummary"]]
+"""Measure -> retriever -> its statistics."""
 
 
 def folders_table(
@@ -81,20 +84,22 @@ def folders_table(
     yield build_grid(columns_that_fit(columns, width))
 
 
-def means_table(
-    summary: Sequence[SummaryRow], *, width: int
-) -> Iterator[RenderableType]:
+def means_table(summary: SummaryByMeasure, *, width: int) -> Iterator[RenderableType]:
     """Means, one line per measure and one column per run.
 
     If the runs have no room side by side, one line per run.
 
     Args:
-        summary: rows with retriever, measure and mean.
+        summary: of the retrievers.
         width: cells of the terminal.
     """
-    means = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
-    retrievers = list(dict.fromkeys(row["retriever"] for row in summary))
-    measures = list(dict.fromkeys(row["measure"] for row in summary))
+    means = {
+        (retriever, measure): row.mean
+        for measure, rows in summary.items()
+        for retriever, row in rows.items()
+    }
+    retrievers = summarized_retrievers(summary)
+    measures = list(summary)
     by_measure = [TextColumn("", measures, left_aligned=True)]
     for retriever in retrievers:
         cells = [score_cell(means.get((retriever, measure))) for measure in measures]
@@ -111,22 +116,30 @@ def means_table(
     yield from split_table(names, measure_columns, width)
 
 
+def summarized_retrievers(summary: SummaryByMeasure) -> list[str]:
+    """Return the retrievers that have a mean on any measure."""
+    retrievers: dict[str, None] = {}
+    for rows in summary.values():
+        retrievers.update(dict.fromkeys(rows))
+    return list(retrievers)
+
+
 def query_scores_table(
-    scores: Sequence[SummaryRow], run: str, *, width: int
+    scores: Sequence[ScoreRow], run: str, *, width: int
 ) -> Iterator[RenderableType]:
     """The scores of one run, one line per query and one column per measure.
 
     Columns without room are in a table below.
 
     Args:
-        scores: rows with query_id, measure and value.
+        scores: of the run.
         run: its name.
         width: cells of the terminal.
     """
-    values = {(row["query_id"], row["measure"]): row["value"] for row in scores}
-    query_ids = list(dict.fromkeys(row["query_id"] for row in scores))
+    values = {(row.query_id, row.measure): row.value for row in scores}
+    query_ids = list(dict.fromkeys(row.query_id for row in scores))
     columns: list[TextColumn] = []
-    for measure in dict.fromkeys(row["measure"] for row in scores):
+    for measure in dict.fromkeys(row.measure for row in scores):
         cells = [score_cell(values[query_id, measure]) for query_id in query_ids]
         columns.append(TextColumn(measure_heading(measure), cells))
     queries = TextColumn("query", query_ids, left_aligned=True, wraps=True)

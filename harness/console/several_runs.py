@@ -153,12 +153,13 @@ def _run_line(results: Results, sets: Sequence[Results]) -> RunLine:
 
 def _failure_lines(runs: Sequence[Sequence[Results]]) -> list[str]:
     """Return the retrievers that failed; of several runs with the run's name."""
+    from harness.wording.failures import failure_lines
+
     all_results = [results for sets in runs for results in sets]
     lines: list[str] = []
     for results in all_results:
-        prefix = f"{results.manifest.name}: " if len(all_results) > 1 else ""
-        for retriever, error in results.manifest.failed.items():
-            lines.append(f"{prefix}{retriever}: {error}")
+        run = results.manifest.name if len(all_results) > 1 else ""
+        lines += failure_lines(results.manifest.failed.items(), run)
     return lines
 
 

@@ -96,6 +96,7 @@ def _print_trial(
     from harness.console import try_text
     from harness.console.results_text import print_results
     from harness.without_labels.trial import JudgedTrial
+    from harness.wording.failures import failure_lines
     from retrievers.errors import BackendError
 
     if as_json:
@@ -111,7 +112,7 @@ def _print_trial(
         print_warnings(*try_text.model_lines(trial))
     failed = trial.results.manifest.failed
     if failed:
-        lines = [f"{name}: {reason}" for name, reason in failed.items()]
+        lines = failure_lines(failed.items())
         experiment = trial.folder.experiment.as_posix()
         lines.append(f"to go on without it, remove its block from {experiment}")
         raise BackendError("\n".join(lines))

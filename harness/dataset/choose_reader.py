@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
+from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
@@ -62,7 +63,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
         InputError: nothing is there, the format is unknown, or no reader reads it.
     """
     if isinstance(reference.path, NamedObject):
-        return "memory", reference.path.value(reference.columns)
+        return "memory", reference.path.value(reference)
     if reference.scheme == OBJECT_PREFIX:
         name = reference.name.removeprefix(OBJECT_PREFIX)
         problem = "were in the memory of another process"
@@ -157,13 +158,12 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
         names = ", ".join(map(repr, sheets[:MAX_SHOWN_NAMES]))
         problem = f"holds {names}, and none of them is called queries"
         queries = shlex.quote(sheets[0])
-        remedy = f"say which hold what: --queries {queries} --documents …"
+        remedy = (
+            "name the files of queries and documents "
+            f"(--queries {queries} --documents …)"
+        )
     elif files or not path.is_file():
-        suffixes = sorted({file.suffix or file.name for file in files.values()})
-        problem = "holds no documents"
-        if suffixes:
-            problem += f": only {', '.join(suffixes[:MAX_SHOWN_NAMES])}"
-        remedy = "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+        return _no_parts(reference, files)
     elif not path.stat().st_size:
         problem = "is empty"
         remedy = FETCH_AGAIN
@@ -180,7 +180,23 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
     else:
         _refuse_unreadable_table(path)
         problem = "is a table that names no documents"
-        remedy = 'say where they are: documents = "…" under dataset, or --documents'
+        remedy = (
+            'name their folder or file: documents = "…" under dataset (--documents)'
+        )
+    return Problem(reference.name, problem, remedy)
+
+
+def _no_parts(reference: DatasetReference, files: Files) -> Problem:
+    """Return the problem that no file of a folder is known as a part of a data set."""
+    table = find_query_table(files)
+    if table is not None and not reference.queries:
+        problem = "holds no table that is known to be the queries"
+        return Problem(reference.name, problem, table.remedy())
+    suffixes = sorted({file.suffix or file.name for file in files.values()})
+    problem = "holds no documents"
+    if suffixes:
+        problem += f": only {', '.join(suffixes[:MAX_SHOWN_NAMES])}"
+    remedy = "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
     return Problem(reference.name, problem, remedy)
 
 

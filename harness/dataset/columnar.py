@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
-from harness.dataset.source import LocatedRow, SourceLocation
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 from retrievers.errors import InputError, Problem, require_package
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _cell_text(cell: object) -> str:
 
 def columnar_rows(
     path: Path, kind: str, raw: bytes | None, problems: ReadProblems
-) -> Iterator[LocatedRow]:
+) -> Iterator[Row]:
     """Yield the rows of a file, each with its number from 1.
 
     Args:
@@ -129,9 +130,9 @@ def columnar_rows(
                 return
             number = 0
             for batch in table.batches:
-                for row in batch.to_pylist():
+                for cells in batch.to_pylist():
                     number += 1
-                    yield SourceLocation(path, number), row
+                    yield Row(SourceLocation(path, number), cells)
     except unreadable as error:
         reason = next(iter(str(error).splitlines()), "")
         remedy = "write it again, with strings as UTF-8, and dates and times as text"

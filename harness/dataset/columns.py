@@ -4,9 +4,12 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 
-from harness.dataset.cell_paths import declared_paths, has_path, value_at
-from harness.dataset.source import TableRow
+from harness.dataset.cell_paths import declared_paths
+from harness.dataset.reference import DeclaredColumn
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 from harness.dataset.usual_names import (
     COLUMN_KINDS,
     DOCUMENT_ID_KINDS,
@@ -38,8 +41,8 @@ QUERY_ID_KINDS = ("query_id", "label_query")
 class Columns:
     """The names of columns: the declared ones, else the usual ones."""
 
-    declared: Mapping[str, str] = field(default_factory=dict)
-    """Kind of column -> its name."""
+    declared: tuple[DeclaredColumn, ...] = ()
+    """The last column of a kind counts."""
     header: bool = False
     """Whether the first row of a table is its header, even if it looks like data."""
     usual_names: Mapping[str, tuple[str, ...]] | None = None
@@ -50,22 +53,34 @@ class Columns:
     """Column -> the values that a row must have to be a label."""
 
     def __post_init__(self) -> None:
-        declared = dict(kind_first(*pair) for pair in self.declared.items())
+        declared = tuple(kind_first(*column) for column in self.declared)
         object.__setattr__(self, "declared", declared)
-        unknown_kinds = [kind for kind in declared if kind not in COLUMN_KINDS]
+        unknown_kinds = [kind for kind, _ in declared if kind not in COLUMN_KINDS]
         if unknown_kinds:
             raise InputError([_unknown_kind(kind) for kind in unknown_kinds])
 
-    def name(self, kind: str, row: TableRow) -> str | None:
+    def declared_name(self, kind: str) -> str | None:
+        """Return the name that is declared for a kind of column; None if none is."""
+        name: str | None = None
+        for column in self.declared:
+            if column.kind == kind:
+                name = column.column
+        return name
+
+    def is_declared(self, kind: str) -> bool:
+        """Whether a column of a kind is declared."""
+        return self.declared_name(kind) is not None
+
+    def name(self, kind: str, row: Row) -> str | None:
         """Return the column of a kind in this row; None if there is none."""
         if self.declared or self.usual_names:
             return self._find_column(kind, row)
-        return _find_usual_column(kind, tuple(row), self.are_labels)
+        return _find_usual_column(kind, tuple(row.cells), self.are_labels)
 
-    def _find_column(self, kind: str, row: TableRow) -> str | None:
-        declared = self.declared.get(kind)
+    def _find_column(self, kind: str, row: Row) -> str | None:
+        declared = self.declared_name(kind)
         if declared is not None:
-            return declared if has_path(row, declared) else None
+            return declared if row.has(declared) else None
         column = self._find_by_usual_names(kind, row)
         is_location = normalised_name(column or "") in LOCATION_COLUMNS
         stronger_kinds: tuple[str, ...] = ()
@@ -77,27 +92,26 @@ class Columns:
             return None
         return column
 
-    def _find_by_usual_names(self, kind: str, row: TableRow) -> str | None:
+    def _find_by_usual_names(self, kind: str, row: Row) -> str | None:
         if self.usual_names is not None:
             paths = self.usual_names.get(kind, ())
-            return next((path for path in paths if has_path(row, path)), None)
+            return next((path for path in paths if row.has(path)), None)
         excluded = self._columns_of_other_kinds(kind)
         excluded |= self._undeclared_labels(kind, row)
-        return usual_column(kind, tuple(name for name in row if name not in excluded))
+        names = tuple(name for name in row.cells if name not in excluded)
+        return usual_column(kind, names)
 
-    def _undeclared_labels(self, kind: str, row: TableRow) -> set[str]:
+    def _undeclared_labels(self, kind: str, row: Row) -> set[str]:
         """Return the columns that a system may have filled, not a person."""
         if self.are_labels:
             return set()
         if kind == "grade":
-            return {name for name in row if normalised_name(str(name)) == SCORE_NAME}
+            return _columns_named(row, frozenset((SCORE_NAME,)))
         if kind != "label_document" or self.name("grade", row) is not None:
             return set()
-        if row.keys() >= DRAFT_COLUMNS:
+        if row.cells.keys() >= DRAFT_COLUMNS:
             return set()
-        return {
-            name for name in row if normalised_name(str(name)) in NEUTRAL_DOCUMENT_NAMES
-        }
+        return _columns_named(row, NEUTRAL_DOCUMENT_NAMES)
 
     def _columns_of_other_kinds(self, kind: str) -> set[str]:
         """Return the columns that are declared as another kind of the same rows."""
@@ -108,65 +122,61 @@ class Columns:
             other_kinds = [other for other in QUERY_KINDS if other not in same_kinds]
         columns = set(declared_field_names(self.declared))
         for other in other_kinds:
-            for path in declared_paths(self.declared.get(other, "")):
+            for path in declared_paths(self.declared_name(other) or ""):
                 columns.add(path.partition(".")[0])
         return columns
 
-    def is_label_row(self, row: TableRow) -> bool:
+    def is_label_row(self, row: Row) -> bool:
         """Whether a row has what rows of labels must have."""
         return all(
-            str(value_at(row, column)) in values
-            for column, values in self.where.items()
+            str(row.value(column)) in values for column, values in self.where.items()
         )
 
-    def has_labels(self, row: TableRow) -> bool:
+    def has_labels(self, row: Row) -> bool:
         """Whether a row has a column of labels, or one is declared."""
         return any(
-            kind in self.declared or self.name(kind, row) is not None
+            self.is_declared(kind) or self.name(kind, row) is not None
             for kind in LABEL_KINDS
         )
 
-    def kinds_by_column(self, row: TableRow, kinds: Iterable[str]) -> dict[str, str]:
+    def kinds_by_column(self, row: Row, kinds: Iterable[str]) -> dict[str, str]:
         """Return how each column of a row is read.
 
         That is one of the kinds, a field, or empty if the column is not used.
 
-        >>> row = {"": 0, "query": "a", "day": 1, "tags": []}
+        >>> cells = {"": 0, "query": "a", "day": 1, "tags": []}
+        >>> row = Row(SourceLocation(Path("queries.json")), cells)
         >>> Columns().kinds_by_column(row, ("query",))
         {'': '', 'query': 'query', 'day': 'fields', 'tags': ''}
         """
         kinds_by_path: dict[str, str] = {}
+        used_columns: dict[str, str] = {}
         # The first kind of a column counts.
-        for column, kind in self._columns_of_kinds(row, kinds).items():
-            paths = [column] if column in row else declared_paths(column)
+        for kind in reversed(tuple(kinds)):
+            column = self.name(kind, row)
+            if column is not None:
+                used_columns[column] = kind
+        for column, kind in used_columns.items():
+            paths = [column] if column in row.cells else declared_paths(column)
             kinds_by_path.update(dict.fromkeys(paths, kind))
         outer_columns = {
-            path.partition(".")[0] for path in kinds_by_path if path not in row
+            path.partition(".")[0] for path in kinds_by_path if path not in row.cells
         }
         uses: dict[str, str] = {}
-        for column, cell in row.items():
+        for column, cell in row.cells.items():
             if column not in outer_columns:
                 uses[column] = FIELDS_KIND if _is_field(column, cell) else ""
         return uses | kinds_by_path
 
-    def _columns_of_kinds(self, row: TableRow, kinds: Iterable[str]) -> dict[str, str]:
-        """Return the columns of some kinds, last kind first; the first kind counts."""
-        kinds_by_column: dict[str, str] = {}
-        for kind in reversed(tuple(kinds)):
-            column = self.name(kind, row)
-            if column is not None:
-                kinds_by_column[column] = kind
-        return kinds_by_column
-
-    def missing_kinds(self, row: TableRow, kinds: Iterable[str]) -> list[str]:
+    def missing_kinds(self, row: Row, kinds: Iterable[str]) -> list[str]:
         """Return the kinds whose declared columns a row does not have."""
-        declared_kinds = [kind for kind in kinds if kind in self.declared]
+        declared_kinds = [kind for kind in kinds if self.is_declared(kind)]
         return [kind for kind in declared_kinds if self.name(kind, row) is None]
 
-    def missing_column(self, kind: str, row: TableRow) -> tuple[str, str]:
+    def missing_column(self, kind: str, row: Row) -> tuple[str, str]:
         """Return the problem that a row has no column of a kind, and the remedy."""
         paths = _column_paths(row)
-        declared = self.declared.get(kind)
+        declared = self.declared_name(kind)
         if declared is not None:
             return f"there is no column {declared!r}", did_you_mean(declared, paths)
         if not self.header and any(map(_looks_like_data, paths)):
@@ -196,10 +206,15 @@ def _is_field(column: str, cell: object) -> bool:
     return bool(column) and isinstance(cell, str | int | float)
 
 
-def _column_paths(row: TableRow) -> list[str]:
+def _columns_named(row: Row, names: frozenset[str]) -> set[str]:
+    """Return the columns of a row that have one of some names."""
+    return {name for name in row.cells if normalised_name(str(name)) in names}
+
+
+def _column_paths(row: Row) -> list[str]:
     """Return the columns of a row; of a column of objects the paths of their keys."""
     paths: list[str] = []
-    for column, cell in row.items():
+    for column, cell in row.cells.items():
         if isinstance(cell, Mapping) and cell:
             paths += [f"{column}.{key}" for key in cell]
         else:
@@ -212,22 +227,27 @@ def _looks_like_data(name: str) -> bool:
     return len(name.split()) > MAX_COLUMN_NAME_WORDS or name.isdigit()
 
 
-def declared_field_names(declared: Mapping[str, str]) -> list[str]:
+def declared_field_names(declared: Iterable[DeclaredColumn]) -> list[str]:
     """Return the columns that are declared as fields."""
-    return [name.strip() for name in declared.get(FIELDS_KIND, "").split(",")]
+    names = ""
+    for column in declared:
+        if column.kind == FIELDS_KIND:
+            names = column.column
+    return [name.strip() for name in names.split(",")]
 
 
-def kind_first(kind: str, name: str) -> tuple[str, str]:
+def kind_first(kind: str, name: str) -> DeclaredColumn:
     """Return a kind and its column, whichever of them is first.
 
-    >>> kind_first("grade", "rating"), kind_first("rating", "grade")
-    (('grade', 'rating'), ('grade', 'rating'))
+    >>> kind_first("grade", "rating") == kind_first("rating", "grade")
+    True
     >>> kind_first("grade", "text"), kind_first("label", "sources")
-    (('grade', 'text'), ('label_document', 'sources'))
+    (DeclaredColumn(kind='grade', column='text'), \
+DeclaredColumn(kind='label_document', column='sources'))
     """
     if kind not in COLUMN_KINDS and name in COLUMN_KINDS:
-        return name, kind
-    return KIND_ALIASES.get(kind, kind), name
+        return DeclaredColumn(name, kind)
+    return DeclaredColumn(KIND_ALIASES.get(kind, kind), name)
 
 
 @lru_cache(maxsize=1024)
@@ -239,7 +259,8 @@ def _find_usual_column(
     Cached, since most rows have the same columns.
     """
     columns = Columns(are_labels=are_labels)
-    return columns._find_column(kind, dict.fromkeys(names))
+    row = Row(SourceLocation(Path()), dict.fromkeys(names))
+    return columns._find_column(kind, row)
 
 
 def declaration(kind: str, name: str = "…") -> str:

@@ -11,8 +11,9 @@ import os
 import sys
 import warnings
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from harness.dataset.conversion import Conversion
 from harness.dataset.title_candidates import title_candidates, visible_html
 
 CONVERTER_NAMES = ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub")
@@ -36,8 +37,9 @@ def main() -> None:
         try:
             reply = convert_bytes(raw, request["suffix"], by_page=request["by_page"])
         except MemoryError:
-            reply = {"failed": f"it needs more than {max_memory >> 20:,} MB of memory"}
-        replies.write(json.dumps(reply) + "\n")
+            reason = f"it needs more than {max_memory >> 20:,} MB of memory"
+            reply = Conversion(failed=reason)
+        replies.write(reply.line() + "\n")
         replies.flush()
 
 
@@ -49,8 +51,8 @@ def _limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def convert_bytes(raw: bytes, suffix: str, *, by_page: bool) -> dict[str, Any]:
-    """Return `titles` and `texts` of a document, or `failed` with the reason.
+def convert_bytes(raw: bytes, suffix: str, *, by_page: bool) -> Conversion:
+    """Return what a converter finds in a file.
 
     Args:
         raw: the file.
@@ -72,25 +74,19 @@ def convert_bytes(raw: bytes, suffix: str, *, by_page: bool) -> dict[str, Any]:
         # markitdown passes on the name of an error of its parsers, not the error.
         if "MemoryError" in reason:
             raise MemoryError from error
-        return {"failed": reason[:MAX_REASON_LENGTH]}
+        return Conversion(failed=reason[:MAX_REASON_LENGTH])
     texts = [
         text.encode("utf-8", "replace").decode().strip() for text in conversion.texts
     ]
     if not any(texts):
-        return {"failed": "there is no text in it"}
+        return Conversion(failed="there is no text in it")
     titles = [" ".join(title.split()) for title in conversion.titles]
     titles.append(" ".join(_first_heading(texts[0]).split()))
-    return {"titles": list(dict.fromkeys(filter(None, titles))), "texts": texts}
+    distinct_titles = dict.fromkeys(filter(None, titles))
+    return Conversion(tuple(distinct_titles), tuple(texts))
 
 
-class _Conversion(NamedTuple):
-    """What a parser finds in a file."""
-
-    titles: list[str]
-    texts: list[str]
-
-
-def _whole_of(raw: bytes, suffix: str) -> _Conversion:
+def _whole_of(raw: bytes, suffix: str) -> Conversion:
     from markitdown import StreamInfo
 
     titles = title_candidates(raw, suffix)
@@ -98,15 +94,15 @@ def _whole_of(raw: bytes, suffix: str) -> _Conversion:
     if suffix in HTML_SUFFIXES:
         raw = visible_html(raw)
     converted = _engine().convert_stream(io.BytesIO(raw), stream_info=stream_info)
-    return _Conversion([*titles, converted.title or ""], [converted.markdown])
+    return Conversion((*titles, converted.title or ""), (converted.markdown,))
 
 
-def _pages_of(raw: bytes, suffix: str) -> _Conversion:
+def _pages_of(raw: bytes, suffix: str) -> Conversion:
     """Return the text of each page of a PDF, after one pass over all of them."""
     from pdfminer.high_level import extract_text
 
     texts = extract_text(io.BytesIO(raw)).removesuffix(PAGE_END).split(PAGE_END)
-    return _Conversion(title_candidates(raw, suffix), texts)
+    return Conversion(tuple(title_candidates(raw, suffix)), tuple(texts))
 
 
 def _first_heading(text: str) -> str:

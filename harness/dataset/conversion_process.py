@@ -13,7 +13,9 @@ import subprocess
 import sys
 import time
 from threading import Lock, Timer
-from typing import IO, Any
+from typing import IO
+
+from harness.dataset.conversion import Conversion, parse_conversion
 
 MAX_SECONDS = 120.0
 """Seconds that the conversion of one file may take."""
@@ -46,10 +48,8 @@ class ConversionProcess:
         self._process: subprocess.Popen[str] | None = None
         self._lock = Lock()
 
-    def convert(
-        self, raw: bytes, suffix: str, *, by_page: bool = False
-    ) -> dict[str, Any]:
-        """Return `titles` and `texts` of a document, or `failed` with the reason.
+    def convert(self, raw: bytes, suffix: str, *, by_page: bool = False) -> Conversion:
+        """Return what the process finds in a file.
 
         Args:
             raw: the file.
@@ -77,8 +77,7 @@ class ConversionProcess:
                 if not reply or is_too_late:
                     self._stop()
         if reply:
-            conversion: dict[str, Any] = json.loads(reply)
-            return conversion
+            return parse_conversion(reply)
         if is_too_late:
             raise ConversionStopped(f"the conversion takes more than {MAX_SECONDS:g} s")
         raise ConversionStopped(

@@ -3,12 +3,12 @@
 import contextlib
 import hashlib
 import importlib.util
-import json
 import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from harness.dataset.conversion import Conversion, parse_conversion
 from harness.dataset.conversion_process import CONVERSIONS, ConversionStopped
 from harness.dataset.file import File
 from retrievers.errors import install_extras
@@ -64,20 +64,20 @@ def convert_file(file: File, *, by_page: bool = False) -> ConvertedText:
     digest = hashlib.sha256(version_key + raw).hexdigest()
     cached = cache_folder() / "documents" / f"{digest}.json"
     try:
-        conversion: dict[str, Any] = json.loads(cached.read_text(encoding="utf-8"))
+        conversion = parse_conversion(cached.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         conversion = _convert_bytes(raw, file.suffix, digest, by_page=by_page)
         with contextlib.suppress(OSError):  # the cache only saves time
             _write_cache(cached, conversion)
-    if "failed" in conversion:
-        raise ConversionError(conversion["failed"])
-    return ConvertedText(tuple(conversion["titles"]), tuple(conversion["texts"]))
+    if conversion.failed:
+        raise ConversionError(conversion.failed)
+    return ConvertedText(conversion.titles, conversion.texts)
 
 
 def _convert_bytes(
     raw: bytes, suffix: str, digest: str, *, by_page: bool
-) -> dict[str, Any]:
-    """Return `titles` and `texts` of a document, or `failed` with the reason.
+) -> Conversion:
+    """Return what the child process finds in a file.
 
     Raises:
         ConversionError: the child process took too long, or crashed.
@@ -90,11 +90,10 @@ def _convert_bytes(
     raise ConversionError(_reason_by_digest[digest])
 
 
-def _write_cache(path: Path, conversion: dict[str, Any]) -> None:
-    text = json.dumps(conversion, ensure_ascii=False)
+def _write_cache(path: Path, conversion: Conversion) -> None:
     temporary = path.with_suffix(f".{os.getpid()}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary.write_text(text, encoding="utf-8", newline="\n")
+    temporary.write_text(conversion.line(), encoding="utf-8", newline="\n")
     temporary.replace(path)
 
 

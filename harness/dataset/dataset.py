@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.dataset.labels import Labels
+from harness.dataset.reference import DeclaredColumn
 from retrievers.types import Document, Query
 
 
@@ -39,7 +40,7 @@ class Dataset:
     """File of a table -> column -> the kind that it was read as; empty if not used."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Table or folder of documents -> its content (rows, Markdown) -> how many."""
-    found_columns: Mapping[str, str] = field(default_factory=dict)
+    found_column: DeclaredColumn | None = None
     """The column of labels that was found by its name, as it would be declared."""
     matched_by: Mapping[str, int] = field(default_factory=dict)
     """How labels identify documents (id, file name, title, text, field) -> how many."""

@@ -4,11 +4,12 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
-from harness.dataset.source import LocatedRow, SourceLocation, TableRow
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 from harness.dataset.text_rows import decoded_lines, read_lines
 from harness.english import count_of
 from retrievers.errors import InputError, Problem
@@ -36,7 +37,7 @@ class CellRow(NamedTuple):
         return not any(cell.strip() for cell in self.cells)
 
 
-def delimited_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def delimited_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of a CSV or TSV file."""
     if file.suffix == ".tsv" and file.header is not None:
         rows = _unquoted_rows(file, problems)
@@ -107,7 +108,7 @@ def _table_lines(handle: IO[bytes], path: Path) -> Iterator[str]:
 
 def rows_of_cells(
     file: File, rows: Iterable[CellRow], problems: ReadProblems
-) -> Iterator[LocatedRow]:
+) -> Iterator[Row]:
     """Yield rows of cells under the names of their columns.
 
     These are in the first row, unless the file is declared to have no header.
@@ -130,9 +131,9 @@ def rows_of_cells(
                 continue
             header = _column_names(declared, len(cells))
         has_rows = True
-        named_cells = _name_cells(header, cells)
-        if named_cells is not None:
-            yield location, named_cells
+        cells = _padded_cells(header, cells)
+        if len(cells) == len(header):
+            yield Row(location, dict(zip(header, cells, strict=True)))
         else:
             remedy = _expected_columns(header, len(cells), file)
             problems.add(location, count_of(len(cells), "column"), remedy)
@@ -140,13 +141,11 @@ def rows_of_cells(
         _report_no_rows(file, header, problems)
 
 
-def _name_cells(header: Sequence[str], cells: Sequence[Any]) -> TableRow | None:
-    """Return the cells under their columns; None if their numbers differ."""
-    if header == QUEPID_HEADER and len(cells) == 1:  # a query without ratings
-        cells = [*cells, "", ""]
-    if len(cells) != len(header):
-        return None
-    return dict(zip(header, cells, strict=True))
+def _padded_cells(header: Sequence[str], cells: list[str]) -> list[str]:
+    """Return the cells of a row; Quepid leaves out those of a query without ratings."""
+    if header == QUEPID_HEADER and len(cells) == 1:
+        return [*cells, "", ""]
+    return cells
 
 
 def _report_no_rows(file: File, header: Sequence[str], problems: ReadProblems) -> None:

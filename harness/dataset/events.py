@@ -1,12 +1,14 @@
 """Rows of events, of which some are labels."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.dataset.cell_paths import MISSING_VALUE, value_at
+from harness.dataset.cell_paths import MISSING_VALUE
 from harness.dataset.columns import Columns
 from harness.dataset.placed_row import PlacedRow
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.usual_names import normalised_name
 from retrievers.errors import did_you_mean
 
@@ -39,7 +41,31 @@ SHOWN_WORDS = (
     "hover",
 )
 """What happens to every document that a system returns."""
+CHOSEN_WORDS = (
+    "click",
+    "clicked",
+    "tap",
+    "select",
+    "selected",
+    "open",
+    "opened",
+    "download",
+    "purchase",
+    "purchased",
+    "buy",
+    "bought",
+    "cart",
+    "like",
+    "liked",
+    "save",
+    "saved",
+    "bookmark",
+    "conversion",
+)
+"""What happens to a document that a person chooses."""
 MAX_SHOWN_KINDS = 5
+MAX_KIND_WORDS = 4
+"""Words, at most, in the name of an event: a longer value is a text."""
 
 
 def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[PlacedRow]:
@@ -53,7 +79,7 @@ def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[Pla
     for row in rows:
         last_row = row
         for column, counts in seen.items():
-            cell = value_at(row.row, column, MISSING_VALUE)
+            cell = row.row.value(column, MISSING_VALUE)
             if cell is not MISSING_VALUE:
                 counts[str(cell)] += 1
         if columns.is_label_row(row.row):
@@ -63,12 +89,41 @@ def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[Pla
         _add_unmet_condition(last_row, columns, seen)
 
 
+def choose_label_rows(
+    rows: Sequence[Row],
+    conditions: Mapping[str, tuple[str, ...]],
+    where: str,
+    problems: ReadProblems,
+) -> list[Row]:
+    """Return the rows of a table of labels that are labels.
+
+    Args:
+        rows: of the table.
+        conditions: column -> the values of rows that are labels; empty if all are.
+        where: the table's place in a message.
+        problems: takes the problem of events of several kinds without a condition.
+    """
+    if conditions:
+        columns = Columns(where=conditions)
+        placed_rows = [PlacedRow(row, columns, problems) for row in rows]
+        return [placed.row for placed in list_label_rows(placed_rows, columns)]
+    for column in rows[0].cells if rows else ():
+        kinds = event_kinds(str(column), [row.cells.get(column) for row in rows])
+        if kinds:
+            problems.add(
+                where,
+                f"{column!r} has {kinds}, and each of these rows would be a label",
+                f'say which are: where={{"{column}": "click"}}, or several in a list',
+            )
+    return list(rows)
+
+
 def _add_unmet_condition(
     row: PlacedRow, columns: Columns, seen: dict[str, Counter[str]]
 ) -> None:
     for column, counts in seen.items():
         if not counts:
-            remedy = did_you_mean(column, map(str, row.row))
+            remedy = did_you_mean(column, map(str, row.row.cells))
             row.problems.add("dataset.where", f"no row has a column {column!r}", remedy)
             return
     values = " and ".join(
@@ -86,18 +141,26 @@ def event_kinds(column: str, cells: Sequence[Any]) -> str:
 
     >>> event_kinds("action_name", ["view", "click", "view"])
     "'view' (2), 'click' (1)"
-    >>> event_kinds("action_name", ["click"]), event_kinds("day", ["view", "click"])
+    >>> event_kinds("action_name", ["click"]), event_kinds("day", ["mon", "tue"])
     ('', '')
+    >>> event_kinds("type", ["click", "view"]), event_kinds("type", ["web", "click"])
+    ("'click' (1), 'view' (1)", '')
     """
-    if normalised_name(column) not in EVENT_NAMES:
-        return ""
     counts = Counter(str(cell) for cell in cells)
-    is_shown = any(
-        word in kind.casefold().replace("-", "_").split("_")
-        for kind in counts
-        for word in SHOWN_WORDS
-    )
-    return kinds_text(counts) if is_shown or len(counts) > 1 else ""
+    is_shown = _any_kind_has(counts, SHOWN_WORDS)
+    if normalised_name(column) in EVENT_NAMES:
+        return kinds_text(counts) if is_shown or len(counts) > 1 else ""
+    is_event = is_shown and _any_kind_has(counts, CHOSEN_WORDS)
+    return kinds_text(counts) if is_event else ""
+
+
+def _any_kind_has(counts: Counter[str], words: Sequence[str]) -> bool:
+    """Whether a value is a short name with one of some words."""
+    for kind in counts:
+        parts = kind.casefold().replace("-", "_").replace(" ", "_").split("_")
+        if len(parts) <= MAX_KIND_WORDS and not set(words).isdisjoint(parts):
+            return True
+    return False
 
 
 def kinds_text(counts: Counter[str]) -> str:

@@ -182,7 +182,7 @@ def _add_contradiction(
         f"{judgment.judge} graded {pair} {grade}, "
         f"and {earlier_grade} at {earlier.location}",
         'remove one of them, or mark the later with "corrects": true '
-        f"and name --corrects {judgment.judge}",
+        f"and name the judge (--corrects {judgment.judge})",
     )
 
 

@@ -16,7 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import read_texts
-from harness.dataset.columns import declaration, not_labels_remedy
+from harness.dataset.columns import (
+    declaration,
+    declared_field_names,
+    not_labels_remedy,
+)
 from harness.dataset.label_lists import (
     UnreadableLabels,
     read_label_list,
@@ -27,7 +31,11 @@ from harness.dataset.label_lists import (
 from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.source import PlacedLabels, SourceLocation
-from harness.dataset.usual_names import CLICKS_COLUMN, normalised_name
+from harness.dataset.usual_names import (
+    CLICKS_COLUMN,
+    NEUTRAL_DOCUMENT_NAMES,
+    normalised_name,
+)
 from harness.dataset.written_spans import read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
@@ -121,7 +129,7 @@ class _LabelReader:
         if self._query_ids is not None:
             # A row without a text is a problem of the queries.
             return self._query_ids.get(str(row.value("query")))
-        has_column = row.name("label_query") or "label_query" in row.columns.declared
+        has_column = row.name("label_query") or row.columns.is_declared("label_query")
         return row.id("label_query" if has_column else "query_id")
 
     def _read_list(
@@ -174,8 +182,10 @@ class _LabelReader:
 
     def finish(self) -> Iterator[PlacedLabels]:
         """Yield the gathered labels; a problem if no column names documents."""
-        if self._first_unlabelled_row is not None and not self._list_locations:
-            _add_missing_document_column(self._first_unlabelled_row)
+        row = self._first_unlabelled_row
+        if row is not None and not self._list_locations:
+            if not _has_documents_as_field(row):
+                _add_missing_document_column(row)
         for query_id, gathered in self._gathered.items():
             location = gathered.location._replace(lines=gathered.lines)
             labels = Labels(
@@ -246,6 +256,14 @@ def _documents_of(row: PlacedRow, document: Any) -> list[str]:
         row.add_problem(problem, remedy)
         return []
     return split_elements(map(str, ids), row.problems.names_document)
+
+
+def _has_documents_as_field(row: PlacedRow) -> bool:
+    """Whether a column of documents is declared as a field, and holds no labels."""
+    return any(
+        normalised_name(name) in NEUTRAL_DOCUMENT_NAMES and row.row.has(name)
+        for name in declared_field_names(row.columns.declared)
+    )
 
 
 def _add_missing_document_column(row: PlacedRow) -> None:

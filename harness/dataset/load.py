@@ -30,12 +30,17 @@ from harness.dataset.merge_judgments import (
     replace_labels,
 )
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.reference import DatasetReference, parse_reference
+from harness.dataset.reference import (
+    DatasetReference,
+    DeclaredColumn,
+    parse_reference,
+)
 from harness.dataset.reference_answers import reference_as_json
 from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import (
     LabelColumnSearch,
     find_label_column,
+    refuse_returned_documents,
     refuse_unused_columns,
 )
 from harness.dataset.usual_names import LABEL_KINDS, normalised_name
@@ -79,14 +84,16 @@ def load_dataset(
     if matched.labels and (_has_clicks(problems) or _chooses_clicks(reference)):
         problems.notes["clicked-label"] = [*matched.labels]
     queries = match_excluded(queries, matched.labels, documents, problems, drop=drop)
-    search = LabelColumnSearch({})
+    search = LabelColumnSearch(None)
     if not matched.labels and documents.ids:
         search = find_label_column(problems, documents, reference.columns)
-    if search.declared:
-        columns = {**reference.columns, **search.declared}
+    if search.column is not None:
+        columns = (*reference.columns, search.column)
         declared = replace(reference, columns=columns)
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
-        return _with_found_columns(dataset, search.declared)
+        return _with_found_column(dataset, search.column)
+    if matched.labels and not reference.labels:
+        refuse_returned_documents(problems, reference.columns)
     if not search.is_question:
         refuse_unused_columns(problems, reference.columns, documents.example())
     parts = _CheckedParts(format_name, source, queries, documents, matched)
@@ -199,9 +206,9 @@ def _chooses_clicks(reference: DatasetReference) -> bool:
     return any(CLICK_WORD in value.casefold() for value in values)
 
 
-def _with_found_columns(dataset: Dataset, found: Mapping[str, str]) -> Dataset:
-    notes = {**dataset.data_quality, "found-labels": tuple(found.values())}
-    return replace(dataset, found_columns=found, data_quality=notes)
+def _with_found_column(dataset: Dataset, label_column: DeclaredColumn) -> Dataset:
+    notes = {**dataset.data_quality, "found-labels": (label_column.column,)}
+    return replace(dataset, found_column=label_column, data_quality=notes)
 
 
 def _add_nothing_to_search(

@@ -102,6 +102,6 @@ def _place_quotation(
     if len(line) > MAX_SHOWN_QUOTATION:
         line = line[:MAX_SHOWN_QUOTATION] + "…"
     return _SpanProblem(
-        f"quotation {line!r} does not stand in document {document.id!r}",
+        f"quotation {line!r} is not in document {document.id!r}",
         "quote the text letter by letter, or give offsets [start, end]",
     )

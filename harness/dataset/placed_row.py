@@ -1,15 +1,16 @@
-"""A row with its line."""
+"""A row with its declared columns."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harness.dataset.cell_paths import declared_paths, further_fields, value_at
+from harness.dataset.cell_paths import declared_paths
 from harness.dataset.columns import Columns, declaration
 from harness.dataset.excluded_documents import read_excluded
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference_answers import read_reference_answer
-from harness.dataset.source import SourceLocation, TableRow
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 from harness.dataset.usual_names import (
     DOCUMENT_KINDS,
     QUERY_KINDS,
@@ -24,12 +25,16 @@ CONVERSATION_DIGEST_LENGTH = 8
 
 
 class PlacedRow(NamedTuple):
-    """A row with its location and its columns; reading it adds problems."""
+    """A row with the columns of its table; reading it adds problems."""
 
-    row: TableRow
-    location: SourceLocation
+    row: Row
     columns: Columns
     problems: ReadProblems
+
+    @property
+    def location(self) -> SourceLocation:
+        """Where it stands."""
+        return self.row.location
 
     def name(self, kind: str) -> str | None:
         """Return the column of a kind; None if there is none."""
@@ -38,13 +43,13 @@ class PlacedRow(NamedTuple):
     def value(self, kind: str) -> Any:
         """Return the value in the column of a kind; None if there is none.
 
-        >>> columns = Columns({"query": "inputs.question"})
-        >>> row = {"inputs": {"question": "why"}}
-        >>> PlacedRow(row, SourceLocation("q"), columns, ReadProblems()).value("query")
+        >>> columns = Columns((("query", "inputs.question"),))
+        >>> row = Row(SourceLocation("q"), {"inputs": {"question": "why"}})
+        >>> PlacedRow(row, columns, ReadProblems()).value("query")
         'why'
         """
         column = self.name(kind)
-        return None if column is None else value_at(self.row, column)
+        return None if column is None else self.row.value(column)
 
     def add_problem(self, problem: str, remedy: str) -> None:
         """Add a problem of this row."""
@@ -56,7 +61,7 @@ class PlacedRow(NamedTuple):
         if column is None:
             self.add_problem(*self.columns.missing_column(kind, self.row))
             return None
-        cell = value_at(self.row, column)
+        cell = self.row.value(column)
         id_ = document_id(cell)
         if id_ is None:
             problem = f"is not an id but {quoted_value(cell)}"
@@ -84,8 +89,8 @@ class PlacedRow(NamedTuple):
 
     def _text_cell(self, column: str) -> Any:
         """Return a text; those of several columns are lines, in the declared order."""
-        paths = [column] if column in self.row else declared_paths(column)
-        cells = [value_at(self.row, path) for path in paths]
+        paths = [column] if column in self.row.cells else declared_paths(column)
+        cells = [self.row.value(path) for path in paths]
         if len(cells) == 1:
             return cells[0]
         for cell in cells:
@@ -105,7 +110,7 @@ class PlacedRow(NamedTuple):
             return None
         if id_ is None or text is None:
             return None
-        fields = further_fields(self.row, map(self.name, DOCUMENT_KINDS))
+        fields = self.row.further_fields(map(self.name, DOCUMENT_KINDS))
         return Document(id_, title or "", text, fields)
 
     def query(self, default_id: str, *, has_labels: bool) -> Query | None:
@@ -126,14 +131,15 @@ class PlacedRow(NamedTuple):
         excluded = read_excluded(self.value("exclude"), self.location, self.problems)
         kinds = QUERY_KINDS if has_labels else UNLABELLED_QUERY_KINDS
         used = [self.name(kind) for kind in kinds if kind != "label_query"]
-        fields = further_fields(self.row, used)
+        fields = self.row.further_fields(used)
         if history:
-            fields = _conversation_fields(history) | fields
+            conversation = _conversation_name(history[0])
+            turn = len(history) // 2 + 1
+            fields = {"conversation": conversation, "turn": str(turn), **fields}
         return Query(id_, text, fields, reference, history, excluded)
 
 
-def _conversation_fields(history: tuple[str, ...]) -> dict[str, str]:
-    """Return fields by which the queries of one conversation belong together."""
-    digest = hashlib.sha256(history[0].encode()).hexdigest()
-    turn = len(history) // 2 + 1
-    return {"conversation": digest[:CONVERSATION_DIGEST_LENGTH], "turn": str(turn)}
+def _conversation_name(first_message: str) -> str:
+    """Return a name by which the queries of one conversation belong together."""
+    digest = hashlib.sha256(first_message.encode()).hexdigest()
+    return digest[:CONVERSATION_DIGEST_LENGTH]

@@ -97,12 +97,12 @@ def count_repeats(problem: Problem, repeats: int) -> Problem:
     """Return a problem with the number of further lines that have it.
 
     >>> str(count_repeats(Problem("a.csv:2", "'text' is missing"), 9))
-    "a.csv:2: 'text' is missing, as at 9 more places"
+    "a.csv:2: 'text' is missing; also in 9 others"
     """
     if not repeats:
         return problem
     plural = "s" if repeats > 1 else ""
-    text = f"{problem.what}, as at {repeats:,} more place{plural}"
+    text = f"{problem.what}; also in {repeats:,} other{plural}"
     return problem._replace(what=text, occurrences=1 + repeats)
 
 

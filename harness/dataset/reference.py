@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX
@@ -50,6 +51,18 @@ def refuse_urls(*names: str | None) -> None:
             raise InputError(Problem(scheme, problem, remedy))
 
 
+class DeclaredColumn(NamedTuple):
+    """A column as a person declares it: what it holds, and its name."""
+
+    kind: str
+    column: str
+
+
+def declared_columns(names: Mapping[str, str]) -> tuple[DeclaredColumn, ...]:
+    """Return the columns in a table of kinds with their names."""
+    return tuple(DeclaredColumn(kind, column) for kind, column in names.items())
+
+
 @dataclass(frozen=True, slots=True)
 class DatasetReference:
     """Where a data set is, and which part of it is meant."""
@@ -63,8 +76,8 @@ class DatasetReference:
     """A file of documents, or a folder of them, within the data set."""
     labels: str | None = None
     """A file of labels within the data set."""
-    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Kind of column -> its name in the tables."""
+    columns: tuple[DeclaredColumn, ...] = ()
+    """The columns of tables that are declared, in their order."""
     match: tuple[str, ...] = ()
     """Fields by which labels identify documents; empty if they use ids."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)

@@ -1,16 +1,15 @@
 """The documents that a system returned, out of a column."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.cell_paths import value_at
 from harness.dataset.columns import Columns
 from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
 from harness.dataset.label_lists import UnreadableLabels, read_label_list
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
+from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.usual_names import normalised_name
 
@@ -52,16 +51,17 @@ def _read_hits(
     ids_by_text = {query.text: query.id for query in dataset.queries}
     document_ids = {document.id for document in dataset.documents()}
     outer_column = column.partition(".")[0]
+    declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
     for file, columns in dataset.columns.items():
         if outer_column not in columns or not Path(file).is_file():
             continue
-        for _, row in read_file_rows(File(Path(file)), ReadProblems()):
-            query_id = _cell(row, "query_id", reference)
+        for row in read_file_rows(File(Path(file)), ReadProblems()):
+            query_id = _cell(row, "query_id", declared)
             if query_id is None:
-                query = _cell(row, "query", reference)
+                query = _cell(row, "query", declared)
                 query_id = ids_by_text.get(str(query))
-            labels = read_label_list(value_at(row, column), document_ids.__contains__)
+            labels = read_label_list(row.value(column), document_ids.__contains__)
             if query_id is None or isinstance(labels, UnreadableLabels):
                 continue
             query_hits = hits.setdefault(str(query_id), [])
@@ -72,16 +72,16 @@ def _read_hits(
     return hits
 
 
-def _cell(row: Mapping[str, Any], kind: str, reference: DatasetReference) -> Any:
+def _cell(row: Row, kind: str, columns: Columns) -> Any:
     """Return the value in the column of a kind; None if there is none."""
-    name = Columns(reference.columns).name(kind, row)
-    return None if name is None else value_at(row, name)
+    name = columns.name(kind, row)
+    return None if name is None else row.value(name)
 
 
-def _order_of(row: Mapping[str, Any]) -> float | None:
+def _order_of(row: Row) -> float | None:
     """Return the rank of a row, or its score with the sign changed."""
     for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
-        for name, cell in row.items():
+        for name, cell in row.cells.items():
             if normalised_name(str(name)) not in names:
                 continue
             try:

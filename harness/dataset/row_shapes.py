@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from harness.dataset.source import TableRow
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 
 BULK_ACTIONS = ("index", "create")
 """The actions of a bulk request for the document on the next line."""
@@ -21,6 +22,10 @@ KEYS_WITHOUT_TEXT = (
 MESSAGE_KEYS = ("turns", "messages", "user_input")
 """Keys of a conversation: its last question is the query."""
 ASKING_ROLES = ("user", "human")
+SHAPED_KEYS = frozenset(
+    ("ratings", "_source", "queries", "query_groups", "placeholders", *MESSAGE_KEYS)
+)
+"""Keys of which an object that stands for other rows has at least one."""
 QUERY_PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
@@ -30,6 +35,29 @@ class JsonRows(NamedTuple):
     key: str
     """The key of their list; empty if the file is a list."""
     rows: list[Any]
+
+
+class BulkAction(NamedTuple):
+    """The action of a bulk request, for the document on the next line."""
+
+    document_id: Any
+    """None if the action gives none."""
+
+
+class RatedQuery(NamedTuple):
+    """A query with ratings of Elasticsearch's `_rank_eval`."""
+
+    id: Any
+    """None if the request has none."""
+    query: str | None
+    ratings: list[Any]
+
+    def as_row(self, location: SourceLocation) -> Row:
+        """Return the query under the usual names of columns."""
+        cells = {"query": self.query, "relevant": self.ratings}
+        if self.id is not None:
+            cells = {"query_id": self.id, **cells}
+        return Row(location, cells)
 
 
 def rows_in_json(content: Any) -> JsonRows | None:
@@ -60,71 +88,77 @@ def _has_objects(rows: Any) -> bool:
     return isinstance(rows, list) and any(isinstance(row, dict) for row in rows)
 
 
-def bulk_action(row: TableRow) -> TableRow | None:
-    """Return the action of a bulk request on the next line; None for any other row.
+def bulk_action(row: Row) -> BulkAction | None:
+    """Return the action of a bulk request; None for any other row.
 
-    >>> bulk_action({"index": {"_index": "help", "_id": "7"}})
-    {'_index': 'help', '_id': '7'}
-    >>> bulk_action({"index": 3, "text": "a"}) is None
+    >>> location = SourceLocation("bulk.jsonl")
+    >>> bulk_action(Row(location, {"index": {"_index": "help", "_id": "7"}}))
+    BulkAction(document_id='7')
+    >>> bulk_action(Row(location, {"index": 3, "text": "a"})) is None
     True
     """
-    if len(row) != 1:
+    if len(row.cells) != 1:
         return None
-    action_name, action = next(iter(row.items()))
+    action_name, action = next(iter(row.cells.items()))
     if action_name not in BULK_ACTIONS or not isinstance(action, dict):
         return None
-    return action if all(key[0] == "_" for key in action) else None
+    if not all(key[0] == "_" for key in action):
+        return None
+    return BulkAction(action.get("_id"))
 
 
-def rows_of_object(row: TableRow) -> Iterator[TableRow]:
+def rows_of_object(row: Row) -> Iterator[Row]:
     """Yield the rows in an object of JSON.
 
     That is the object itself, the document of a hit, the last question of a
     conversation, or the queries of a group of ratings.
 
-    >>> list(rows_of_object({"_id": "7", "_score": 1.0, "_source": {"title": "a"}}))
+    >>> location = SourceLocation("hits.jsonl")
+    >>> hit = Row(location, {"_id": "7", "_score": 1.0, "_source": {"title": "a"}})
+    >>> [row.cells for row in rows_of_object(hit)]
     [{'_id': '7', 'title': 'a'}]
     >>> group = {"queries": [{"placeholders": {"$query": "a"}}]}
-    >>> list(rows_of_object({**group, "relevant_documents": {"7": {"gain": 3}}}))
+    >>> rated = Row(location, {**group, "relevant_documents": {"7": {"gain": 3}}})
+    >>> [row.cells for row in rows_of_object(rated)]
     [{'query': 'a', 'relevant_documents': {'7': 3}}]
     """
-    rated_query = _rank_eval_row(row)
+    cells = row.cells
+    if cells.keys().isdisjoint(SHAPED_KEYS):
+        yield row
+        return
+    rated_query = _rated_query(row)
     if rated_query is not None:
-        yield rated_query
+        yield rated_query.as_row(row.location)
         return
     conversation = _conversation_row(row)
     if conversation is not None:
         yield conversation
         return
-    source = row.get("_source")
+    source = cells.get("_source")
     if isinstance(source, dict):
-        yield {"_id": row.get("_id"), **source}
+        yield Row(row.location, {"_id": cells.get("_id"), **source})
         return
-    groups = row.get("queries") if "relevant_documents" in row else None
-    groups = row.get("query_groups", groups)
+    groups = cells.get("queries") if "relevant_documents" in cells else None
+    groups = cells.get("query_groups", groups)
     if isinstance(groups, list):
         yield from _group_rows(row, groups)
         return
-    placeholders = row.get("placeholders")
-    if isinstance(placeholders, dict):
-        grades = _grades_by_document(row.get("relevant_documents"))
-        query = _placeholder_query(placeholders)
-        yield {"query": query, "relevant_documents": grades}
+    if isinstance(cells.get("placeholders"), dict):
+        grades = _grades_by_document(cells.get("relevant_documents"))
+        query = _placeholder_query(row)
+        yield Row(row.location, {"query": query, "relevant_documents": grades})
         return
     yield row
 
 
-def _rank_eval_row(row: TableRow) -> TableRow | None:
-    """Return a query with ratings of Elasticsearch's `_rank_eval`; None if no such."""
-    request = row.get("request", row.get("params"))
-    if not isinstance(row.get("ratings"), list) or not isinstance(request, dict):
+def _rated_query(row: Row) -> RatedQuery | None:
+    """Return a query with ratings; None if a row is none."""
+    request = row.cells.get("request", row.cells.get("params"))
+    ratings = row.cells.get("ratings")
+    if not isinstance(ratings, list) or not isinstance(request, dict):
         return None
-    rated_query: dict[str, Any] = {}
-    if "id" in row:
-        rated_query["query_id"] = row["id"]
-    rated_query["query"] = _searched_text(request.get("query", request))
-    rated_query["relevant"] = row["ratings"]
-    return rated_query
+    query = _searched_text(request.get("query", request))
+    return RatedQuery(row.cells.get("id"), query, ratings)
 
 
 def _searched_text(query: Any) -> str | None:
@@ -143,19 +177,20 @@ def _searched_text(query: Any) -> str | None:
     return next(filter(None, map(_searched_text, parts)), None)
 
 
-def _conversation_row(row: TableRow) -> TableRow | None:
+def _conversation_row(row: Row) -> Row | None:
     """Return a conversation as a query with its history; None if the row has none."""
     for message_key in MESSAGE_KEYS:
-        messages: Any = row.get(message_key)
+        messages: Any = row.cells.get(message_key)
         if not _is_conversation(messages):
             continue
         last = len(messages) - 1
         while _role_of(messages[last]) not in ASKING_ROLES:
             last -= 1
         # The same messages may be under two keys, as one object.
-        fields = {key: cell for key, cell in row.items() if cell is not messages}
-        query = messages[last]["content"]
-        return {**fields, "query": query, "history": messages[:last]}
+        cells = {key: cell for key, cell in row.cells.items() if cell is not messages}
+        cells["query"] = messages[last]["content"]
+        cells["history"] = messages[:last]
+        return Row(row.location, cells)
     return None
 
 
@@ -170,27 +205,28 @@ def _is_message(message: Any) -> bool:
     return isinstance(message, dict) and isinstance(message.get("content"), str)
 
 
-def _role_of(message: TableRow) -> Any:
+def _role_of(message: Any) -> Any:
     return message.get("role", message.get("type"))
 
 
-def _group_rows(row: TableRow, groups: list[Any]) -> Iterator[TableRow]:
+def _group_rows(row: Row, groups: list[Any]) -> Iterator[Row]:
     """Yield the queries of groups; a query by several templates is one query."""
     shared: dict[str, Any] = {}
-    if "relevant_documents" in row:
-        shared["relevant_documents"] = row["relevant_documents"]
-    queries: list[TableRow] = []
+    if "relevant_documents" in row.cells:
+        shared["relevant_documents"] = row.cells["relevant_documents"]
+    queries: list[Row] = []
     for group in groups:
         if not isinstance(group, dict):
             continue
-        for query in rows_of_object({**shared, **group}):
+        for query in rows_of_object(Row(row.location, {**shared, **group})):
             if query not in queries:
                 queries.append(query)
                 yield query
 
 
-def _placeholder_query(placeholders: TableRow) -> Any:
+def _placeholder_query(row: Row) -> Any:
     """Return the value of the placeholder for the query, else the first value."""
+    placeholders = row.cells["placeholders"]
     for placeholder in QUERY_PLACEHOLDERS:
         if placeholder in placeholders:
             return placeholders[placeholder]

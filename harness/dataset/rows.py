@@ -12,7 +12,7 @@ from harness.dataset import columnar
 from harness.dataset.delimited import CellRow, delimited_rows, rows_of_cells
 from harness.dataset.file import COMPRESSION_SUFFIXES, File
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.source import LocatedRow
+from harness.dataset.row import Row
 from harness.dataset.text_rows import (
     json_lines_rows,
     json_rows,
@@ -37,7 +37,7 @@ PLAIN_TEXT_SUFFIXES = (".txt",)
 """Suffixes of text with one query per line, and nothing else."""
 
 
-def read_file_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def read_file_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of one file, each with its line.
 
     For Parquet and Arrow the line is the row's number from 1. Cells of CSV, TSV and
@@ -51,7 +51,7 @@ def read_file_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
         yield from _row_reader(file.suffix)(file, problems)
 
 
-def _row_reader(suffix: str) -> Callable[[File, ReadProblems], Iterator[LocatedRow]]:
+def _row_reader(suffix: str) -> Callable[[File, ReadProblems], Iterator[Row]]:
     """Return the function that reads the rows of files with a suffix."""
     match suffix:
         case ".csv" | ".tsv":
@@ -69,7 +69,7 @@ def _row_reader(suffix: str) -> Callable[[File, ReadProblems], Iterator[LocatedR
     return json_lines_rows
 
 
-def _columnar_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def _columnar_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     is_compressed = file.path.suffix.lower() in COMPRESSION_SUFFIXES
     # If another file has the same name, `read` raises an error.
     must_read = file.archive is not None or file.same_named_file or is_compressed
@@ -78,7 +78,7 @@ def _columnar_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
     return columnar.columnar_rows(file.path, kind, raw, problems)
 
 
-def _sheet_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def _sheet_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of the sheet that is named, else of the only one."""
     sheets = columnar.read_sheets(file.read(), file.path)
     sheet = _choose_sheet(file, tuple(sheets))

@@ -6,9 +6,9 @@ Ids, grades, cells, reference answers and claims mean the same in every format.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from harness.dataset.file import Files
 from harness.dataset.labels import Labels
@@ -17,7 +17,6 @@ from harness.dataset.reference import DatasetReference
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
-TableRow = Mapping[str, Any]
 ENTRY_NUMBER = re.compile(r"\[(\d+|'[^']*'|\"[^\"]*\")\]$")
 """The number, or the key, of an entry in a file."""
 
@@ -52,7 +51,6 @@ class SourceLocation(NamedTuple):
         return SourceLocation(self.path, self.lines[position] or None)
 
 
-LocatedRow = tuple[SourceLocation, TableRow]
 LocatedDocument = tuple[SourceLocation, Document]
 LocatedQuery = tuple[SourceLocation, Query]
 
@@ -112,7 +110,7 @@ def choose_split(
         problem = f"has the splits {', '.join(splits) or 'of no query'}"
     if split in splits:
         return split
-    remedy = 'name one: split = "…", or --split'
+    remedy = 'name one: split = "…" (--split)'
     if requested:
         remedy = did_you_mean(requested, splits)
     raise InputError(Problem(where, problem, remedy))

@@ -8,20 +8,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.dataset.cell_paths import further_fields
 from harness.dataset.columns import Columns
 from harness.dataset.events import list_label_rows
 from harness.dataset.file import File
 from harness.dataset.label_rows import read_labels
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
-from harness.dataset.source import (
-    LocatedDocument,
-    LocatedQuery,
-    LocatedRow,
-    PlacedLabels,
-)
+from harness.dataset.source import LocatedDocument, LocatedQuery, PlacedLabels
 from harness.dataset.usual_names import (
     DOCUMENT_KINDS,
     DOCUMENT_NAMING_KINDS,
@@ -33,7 +28,7 @@ from harness.dataset.usual_names import (
 from retrievers.errors import did_you_mean
 from retrievers.types import Query
 
-RowSource = Callable[[ReadProblems], Iterable[LocatedRow]]
+RowSource = Callable[[ReadProblems], Iterable[Row]]
 REQUIRED_QUERY_KINDS = ("query_id", "query")
 OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
 """Kinds of columns that, if declared, only some rows must have."""
@@ -53,7 +48,7 @@ MAX_HEADERS = 64
 def rows_of_files(*files: File) -> RowSource:
     """Return the rows of some files, one file after the other."""
 
-    def read_all(problems: ReadProblems) -> Iterator[LocatedRow]:
+    def read_all(problems: ReadProblems) -> Iterator[Row]:
         for file in files:
             yield from read_file_rows(file, problems)
 
@@ -122,8 +117,8 @@ class TableSource:
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
         """Yield the labels in the rows of queries; none if no row has a label."""
         rows = [
-            PlacedRow(row, location, self.columns, problems)
-            for location, row in self.query_rows(ReadProblems())
+            PlacedRow(row, self.columns, problems)
+            for row in self.query_rows(ReadProblems())
         ]
         if not any(self.columns.has_labels(row.row) for row in rows):
             return
@@ -150,7 +145,7 @@ class TableSource:
 
 def _has_no_answer(row: PlacedRow) -> bool:
     """Whether a row says that its query has no answer."""
-    return Query("", "", further_fields(row.row, ())).unanswerable
+    return Query("", "", row.row.further_fields(())).unanswerable
 
 
 class _DistinctQueries:
@@ -239,25 +234,26 @@ class _PartReader:
             for kind in (*OPTIONAL_KINDS, *LABEL_KINDS)
             if kind in part.kinds
             and kind not in part.required
-            and kind in columns.declared
+            and columns.is_declared(kind)
         ]
         """Optional kinds whose declared column no row has."""
         self._path: Path | None = None
         self._file = ""
 
-    def read(self, rows: Iterable[LocatedRow]) -> Iterator[PlacedRow]:
+    def read(self, rows: Iterable[Row]) -> Iterator[PlacedRow]:
         """Yield the rows.
 
         A row without a column that is declared and required becomes a problem.
         """
-        for location, row in rows:
-            if location.path is not self._path:
-                self._path = location.path
-                self._file = location.file
+        for row in rows:
+            path = row.location.path
+            if path is not self._path:
+                self._path = path
+                self._file = row.location.file
             sizes = self._problems.table_sizes[self._file]
             sizes["row"] += 1
-            placed_row = PlacedRow(row, location, self._columns, self._problems)
-            header = tuple(row)
+            placed_row = PlacedRow(row, self._columns, self._problems)
+            header = tuple(row.cells)
             if header not in self._kinds_by_header:
                 self._note_header(header, placed_row)
             if self._part != DOCUMENT_PART and sizes["row"] <= SAMPLED_ROWS:
@@ -291,7 +287,7 @@ class _PartReader:
         for column, kind in self._kinds_by_header.get(header, {}).items():
             if kind not in ("", FIELDS_KIND):
                 continue
-            cell = row.row.get(column)
+            cell = row.row.cells.get(column)
             if not _is_empty(cell) and len(str(cell)) <= MAX_SAMPLED_CELL_LENGTH:
                 cells_by_column.setdefault(column, []).append(cell)
 
@@ -310,7 +306,7 @@ class _PartReader:
         if not headers or len(headers) >= MAX_HEADERS:
             return
         for kind in self._absent_kinds:
-            declared = self._columns.declared[kind]
+            declared = self._columns.declared_name(kind) or ""
             columns = {str(column) for header in headers for column in header}
             remedy = did_you_mean(declared, columns)
             self._problems.add(self._file, f"no row has a column {declared!r}", remedy)

@@ -3,17 +3,19 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.row_shapes import (
+    BulkAction,
     JsonRows,
     bulk_action,
     rows_in_json,
     rows_of_object,
 )
-from harness.dataset.source import LocatedRow, SourceLocation, TableRow
+from harness.dataset.source import SourceLocation
 from harness.dataset.written_values import decode_utf8, parse_json
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.files.text_files import guess_file_kind
@@ -21,7 +23,14 @@ from retrievers.files.text_files import guess_file_kind
 JSON_REMEDY = "write it with a JSON library, and see that it is whole"
 
 
-def read_lines(file: File, problems: ReadProblems) -> Iterator[tuple[int, str]]:
+class NumberedLine(NamedTuple):
+    """A line of a file with its number, from 1."""
+
+    number: int
+    text: str
+
+
+def read_lines(file: File, problems: ReadProblems) -> Iterator[NumberedLine]:
     """Yield the non-blank lines of a UTF-8 file with their numbers.
 
     Lines end at line feeds alone. If the encoding is another one, that is one problem,
@@ -30,7 +39,7 @@ def read_lines(file: File, problems: ReadProblems) -> Iterator[tuple[int, str]]:
     with collect_errors(problems), file.open() as handle:
         for number, line in enumerate(decoded_lines(handle, file.path), 1):
             if line and not line.isspace():
-                yield number, line
+                yield NumberedLine(number, line)
 
 
 def decoded_lines(handle: IO[bytes], path: Path) -> Iterator[str]:
@@ -44,17 +53,19 @@ def _decode_line(raw: bytes, path: Path, number: int) -> str:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         text = decode_utf8(raw, SourceLocation(path, number))
-    return text.removeprefix("\ufeff").rstrip("\r\n")
+    if number == 1:
+        text = text.removeprefix("\ufeff")
+    return text.rstrip("\r\n")
 
 
-def json_lines_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def json_lines_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of JSON Lines, also of a bulk request."""
     is_first_line = True
-    id_of_next_row: TableRow = {}
+    action: BulkAction | None = None
     for number, line in read_lines(file, problems):
         location = SourceLocation(file.path, number)
         try:
-            row = parse_json(line)
+            content = parse_json(line)
         except ValueError as error:
             other_kind = guess_file_kind(line) if is_first_line else ""
             if other_kind not in ("", "JSON"):
@@ -65,20 +76,28 @@ def json_lines_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
             problems.add(location, _json_problem(error), JSON_REMEDY)
             continue
         is_first_line = False
-        if not isinstance(row, dict):
+        if not isinstance(content, dict):
             remedy = 'expected {"_id": …, "text": …}'
             problems.add(location, "is not a JSON object", remedy)
             continue
-        action = bulk_action(row)
-        if action is not None:
-            id_of_next_row = {"_id": action["_id"]} if "_id" in action else {}
+        row = Row(location, content)
+        next_action = bulk_action(row)
+        if next_action is not None:
+            action = next_action
             continue
         for plain_row in rows_of_object(row):
-            yield location, {**id_of_next_row, **plain_row}
-        id_of_next_row = {}
+            yield plain_row if action is None else _with_id(plain_row, action)
+        action = None
 
 
-def read_json_lines(path: Path, problems: ReadProblems) -> Iterator[LocatedRow]:
+def _with_id(row: Row, action: BulkAction) -> Row:
+    """Return a document of a bulk request with the id in the action before it."""
+    if action.document_id is None:
+        return row
+    return Row(row.location, {"_id": action.document_id, **row.cells})
+
+
+def read_json_lines(path: Path, problems: ReadProblems) -> Iterator[Row]:
     """Yield the objects of a JSON Lines file; any other line becomes a problem."""
     return json_lines_rows(File(path), problems)
 
@@ -114,7 +133,7 @@ def _json_problem(error: ValueError) -> str:
     return f"is not JSON: {error.msg} in column {error.colno}"
 
 
-def json_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def json_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of a JSON file; also of JSON Lines under the name of one."""
     try:
         rows = rows_in_json(read_json(file))
@@ -126,7 +145,7 @@ def json_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
     yield from _numbered_rows(file, rows, problems)
 
 
-def yaml_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def yaml_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of YAML; every value is text, so that the id 007 stays."""
     import yaml
 
@@ -143,7 +162,7 @@ def yaml_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
 
 def _numbered_rows(
     file: File, rows: JsonRows | None, problems: ReadProblems
-) -> Iterator[LocatedRow]:
+) -> Iterator[Row]:
     """Yield the rows of a list in a file, each with its number."""
     if rows is None:
         problem = "is not a list of objects, nor an object with one such list"
@@ -152,14 +171,13 @@ def _numbered_rows(
     list_path = f"{file.path}: {rows.key}" if rows.key else str(file.path)
     for number, row in enumerate(rows.rows):
         location = SourceLocation(Path(f"{list_path}[{number}]"))
-        if not isinstance(row, dict):
+        if isinstance(row, dict):
+            yield from rows_of_object(Row(location, row))
+        else:
             problems.add(location, "is not an object", "every entry is one: {…}")
-            continue
-        for plain_row in rows_of_object(row):
-            yield location, plain_row
 
 
-def query_line_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def query_line_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield a row for each line of text, which is a query."""
     for number, line in read_lines(file, problems):
-        yield SourceLocation(file.path, number), {"query": line.strip()}
+        yield Row(SourceLocation(file.path, number), {"query": line.strip()})

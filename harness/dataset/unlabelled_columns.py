@@ -17,6 +17,7 @@ from harness.dataset.events import event_kinds, where_declaration
 from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
 from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import (
     CLICKS_COLUMN,
     DOCUMENT_ID_KINDS,
@@ -24,6 +25,7 @@ from harness.dataset.usual_names import (
     FIELDS_KIND,
     LABEL_KINDS,
     LOCATION_COLUMNS,
+    NEUTRAL_DOCUMENT_NAMES,
     NEUTRAL_LIST_NAMES,
     NORMALISED_COLUMN_NAMES,
     SCORE_NAME,
@@ -56,6 +58,21 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
+ORDER_NAMES = frozenset(
+    (
+        "rank",
+        "position",
+        "documentposition",
+        "documentrank",
+        "distance",
+        "similarity",
+        "documentscore",
+        "retrievalscore",
+        "similarityscore",
+        "bm25score",
+    )
+)
+"""Names of columns of what orders the documents that a system returned."""
 MAX_SHOWN_CELLS = 3
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
@@ -85,8 +102,8 @@ class LabelColumnCandidate(NamedTuple):
 class LabelColumnSearch(NamedTuple):
     """The column of labels that was found, or a question about some."""
 
-    declared: Mapping[str, str]
-    """The column as it would be declared; empty if it is not found."""
+    column: DeclaredColumn | None
+    """As it would be declared; None if it is not found."""
     is_question: bool = False
     """Whether a problem asks which column has labels."""
 
@@ -112,8 +129,53 @@ class _UnusedColumn(NamedTuple):
     """Its values if they look like grades."""
 
 
+def refuse_returned_documents(
+    problems: ReadProblems, declared: Sequence[DeclaredColumn]
+) -> None:
+    """Add a problem for each table of labels that looks like what a system returned.
+
+    Its documents have a rank, a distance or the like, and no grade but a score.
+    """
+    if _declares_labels(declared):
+        return
+    field_names = declared_field_names(declared)
+    for file, columns in problems.columns_used.items():
+        label_column = ""
+        order = ""
+        is_graded = False
+        for column, kind in columns.items():
+            name = normalised_name(column)
+            if kind == "label_document" and name in NEUTRAL_DOCUMENT_NAMES:
+                label_column = column
+            elif kind == "grade" and name != SCORE_NAME:
+                is_graded = True
+            elif name in ORDER_NAMES and column not in field_names:
+                order = column
+        if label_column and order and not is_graded:
+            _add_returned_documents(file, label_column, order, problems)
+
+
+def _declares_labels(declared: Sequence[DeclaredColumn]) -> bool:
+    return any(column.kind in LABEL_KINDS for column in declared)
+
+
+def _add_returned_documents(
+    file: str, label_column: str, order: str, problems: ReadProblems
+) -> None:
+    problem = (
+        f"{order!r} looks like what a system returned, "
+        "and each of these rows would be a label"
+    )
+    run = (
+        "if a system returned them, compare it as a retriever of "
+        f'kind = "run": harness init --columns run={label_column}'
+    )
+    remedy = f"if people judged them: {declaration('label_document', label_column)}"
+    problems.add(file, problem, f"{remedy}; {run}")
+
+
 def refuse_unused_columns(
-    problems: ReadProblems, declared: Mapping[str, str], example: str
+    problems: ReadProblems, declared: Sequence[DeclaredColumn], example: str
 ) -> None:
     """Add a problem for each unused column that may hold labels or grades.
 
@@ -121,10 +183,12 @@ def refuse_unused_columns(
 
     Args:
         problems: takes the problems, and has the columns.
-        declared: kind of column -> its name.
+        declared: the columns that are declared.
         example: of the ids of documents, in words.
     """
-    declared_columns = {*declared.values(), *declared_field_names(declared)}
+    declared_names = {column.column for column in declared}
+    declared_names.update(declared_field_names(declared))
+    declared_kinds = {column.kind for column in declared}
     for file, cells_by_column in problems.unused_columns.items():
         columns = problems.columns_used.get(file, {})
         table = _TableUse(
@@ -137,7 +201,7 @@ def refuse_unused_columns(
         )
         for column, used_kind in columns.items():
             is_unused = used_kind in ("", FIELDS_KIND)
-            if not is_unused or column in declared_columns:
+            if not is_unused or column in declared_names:
                 continue
             cells = cells_by_column.get(column, ())
             if cells and normalised_name(column) in PAGE_NAMES:
@@ -145,7 +209,7 @@ def refuse_unused_columns(
             if table.names_documents:
                 _refuse_events(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
-            if not _is_overlooked(unused.kind, table, declared):
+            if not _is_overlooked(unused.kind, table, declared_kinds):
                 continue
             if _names_nothing(column, unused, table):
                 _add_unmatched(file, column, cells, example, problems=problems)
@@ -253,12 +317,12 @@ def _grades_in(cells: Sequence[Any]) -> list[int]:
     return numbers
 
 
-def _is_overlooked(kind: str, table: _TableUse, declared: Mapping[str, str]) -> bool:
+def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> bool:
     """Whether no other column is declared, or read, as what a column may hold."""
     if not kind or (kind == "contexts" and table.names_documents):
         return False
     kinds = ("grade",) if kind == "grade" else DOCUMENT_NAMING_KINDS
-    return not table.has_labels or declared.keys().isdisjoint(kinds)
+    return not table.has_labels or declared_kinds.isdisjoint(kinds)
 
 
 def _names_nothing(column: str, unused: _UnusedColumn, table: _TableUse) -> bool:
@@ -299,15 +363,17 @@ def _add_overlooked(
 
 
 def find_label_column(
-    problems: ReadProblems, documents: CheckedDocuments, declared: Mapping[str, str]
+    problems: ReadProblems,
+    documents: CheckedDocuments,
+    declared: Sequence[DeclaredColumn],
 ) -> LabelColumnSearch:
     """Return the column of labels, found by its name.
 
     If columns name documents, and none or several have a name of labels, that becomes
     a problem that shows what to declare.
     """
-    if any(kind in declared for kind in DOCUMENT_NAMING_KINDS):
-        return LabelColumnSearch({})
+    if any(column.kind in DOCUMENT_NAMING_KINDS for column in declared):
+        return LabelColumnSearch(None)
     field_names = declared_field_names(declared)
     candidates = [
         candidate
@@ -316,14 +382,14 @@ def find_label_column(
     ]
     named = [candidate for candidate in candidates if candidate.has_labels]
     if len({(candidate.column, candidate.kind) for candidate in named}) == 1:
-        return LabelColumnSearch({named[0].kind: named[0].column})
+        return LabelColumnSearch(DeclaredColumn(named[0].kind, named[0].column))
     if problems:
-        return LabelColumnSearch({})
+        return LabelColumnSearch(None)
     if candidates:
         problems.append(_label_question(candidates, problems))
     else:
         _refuse_keys_of_documents(problems, documents)
-    return LabelColumnSearch({}, is_question=bool(problems))
+    return LabelColumnSearch(None, is_question=bool(problems))
 
 
 def _label_question(
@@ -344,7 +410,7 @@ def _label_question(
     returned = _returned_columns(first.file, problems)
     run_remedy = (
         "or what a system returned, to compare it as a retriever of "
-        f'kind = "run": harness init --columns run={first.column}'
+        f'kind = "run" (harness init --columns run={first.column})'
     )
     if returned:
         problem += f"; {returned} looks like what a system returned"

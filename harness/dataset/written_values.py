@@ -78,7 +78,7 @@ def parse_json(text: str) -> Any:
     return value
 
 
-def _object_without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_repeated_keys(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -171,7 +171,8 @@ def read_history(
         location,
         "'history' is not a list of messages",
         'such as ["Is there a fee?", "Yes."]; '
-        "or keep it as a field: --columns fields=history",
+        'or keep it as a field: columns = { fields = "history" } '
+        "(--columns fields=history)",
     )
     return ()
 

@@ -47,12 +47,18 @@ def board_intervals(
     family = _family(names, pairs)
     table = np.column_stack([*columns.values()])
     units = scores.units
-    is_binary = scores.primary in scores.binary
+    is_binary = scores.is_binary(scores.primary)
     if is_binary and units.weights is None and not units.clustered:
         intervals = _binary_intervals(scores, shown, family, settings)
     else:
         intervals = simultaneous_intervals(
-            table, units, shown, family, level=settings.level, seed=settings.seed
+            table,
+            units,
+            shown,
+            family,
+            level=settings.level,
+            seed=settings.seed,
+            bounds=scores.gap_range,
         )
     return {
         row: BoardInterval(interval.low, interval.high, interval.method)

@@ -260,7 +260,7 @@ def _pair_interval(
     Of a 0/1 measure by the same sign flips as the test, so that it never contradicts
     the verdict; else Student's t.
     """
-    is_binary = scores.primary in scores.binary
+    is_binary = scores.is_binary(scores.primary)
     if is_binary and units.weights is None and not units.clustered:
         tied = len(differences.values) - differences.wins - differences.losses
         counts = PairCounts(differences.wins, differences.losses, tied)

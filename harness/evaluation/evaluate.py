@@ -44,8 +44,8 @@ def evaluate_scores(
     if baseline is not None and baseline not in scores.retrievers:
         problem = f"no retriever is called {baseline!r}"
         remedy = did_you_mean(baseline, scores.retrievers)
-        raise InputError(Problem("--baseline", problem, remedy))
-    check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
+        raise InputError(Problem("baseline", problem, remedy))
+    check_margin("margin", settings.margin, scores.span_of(scores.primary) or None)
     judged_by_people = settings.judged_by_people and scores.judged_by_people
     settings = replace(settings, judged_by_people=judged_by_people)
     scores = replace(scores, low_is_good=frozenset(low_is_good))
@@ -68,7 +68,7 @@ def summarize_retrievers(
                 summaries.setdefault(measure, {})[retriever] = summarize_scores(
                     column[is_defined],
                     level,
-                    binary=measure in scores.binary,
+                    binary=scores.is_binary(measure),
                     bounds=scores.range_of(measure),
                     units=scores.select_queries(is_defined).units,
                 )

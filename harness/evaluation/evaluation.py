@@ -14,7 +14,7 @@ from harness.evaluation.board import Board, BoardRow, Standing, smallest_wilcoxo
 from harness.evaluation.board_intervals import BoardInterval
 from harness.evaluation.choice import Choice
 from harness.evaluation.verdict import Comparison, Reason, TestRow, Verdict
-from harness.evaluation.warnings import RunWarning
+from harness.evaluation.warnings import StoredWarning
 from harness.stats.looks import InterimAnalysis
 from harness.stats.settings import Settings
 from harness.stats.summary import ScoreSummary
@@ -182,7 +182,7 @@ class Evaluation(BaseModel):
     """If some queries are declared to have no answer."""
     ceilings: Ceilings | None = None
     """Of two retrievers or more with labels."""
-    warnings: tuple[RunWarning, ...] = ()
+    warnings: tuple[StoredWarning, ...] = ()
     """The most serious first."""
     failed: Mapping[str, str] = {}
     """Retriever -> why it failed."""

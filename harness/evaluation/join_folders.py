@@ -11,7 +11,7 @@ import numpy as np
 from harness import records
 from harness.english import join_names
 from harness.evaluation.run_warnings import judged_warnings
-from harness.evaluation.warnings import warning_sentences
+from harness.evaluation.warning_sentences import warning_sentences
 from harness.measures import Measure, parse_measure, parse_measure_list
 from harness.records import NO_SCORES, Results
 from harness.scoring.rescore import recomputable_measures, relevance_by_rule, rescore

@@ -4,7 +4,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.warnings import RunWarning, WarningKind
+from harness.evaluation.warnings import (
+    ChangedAnswers,
+    ClickLabels,
+    EstimatedTokens,
+    Fragile,
+    HalfRead,
+    JudgedGap,
+    MatchedIds,
+    NoSharedWord,
+    RisingScores,
+    RunWarning,
+    ShortContexts,
+    TiedRun,
+    Unjudged,
+    UnknownHits,
+    UnknownRepeatability,
+    WholeDocuments,
+)
 from harness.measures import parse_measure
 from harness.records import Manifest
 from harness.records.facts import (
@@ -49,7 +66,7 @@ def run_warnings(
         yield from judged_warnings(shares, cutoff)
     clicks = len(manifest.ledger.dataset.get("clicked-label", ()))
     if clicks:
-        yield RunWarning(WarningKind.CLICKS, (), (clicks,))
+        yield ClickLabels(clicks)
     yield from _trial_warnings(manifest)
     yield from _context_warnings(manifest)
 
@@ -67,13 +84,13 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         notes = manifest.ledger.retrievers[name].notes
         short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
         if short:
-            yield RunWarning(WarningKind.SHORT_CONTEXTS, (name,), (short,))
+            yield ShortContexts(name, short)
     if undivided:
-        yield RunWarning(WarningKind.WHOLE_DOCUMENTS, tuple(undivided))
+        yield WholeDocuments(tuple(undivided))
     counts_tokens = any(measure.tokens for measure in measures)
     token_budget = manifest.resolved.budget
     if counts_tokens and not (token_budget and token_budget.tokenizer):
-        yield RunWarning(WarningKind.ESTIMATED_TOKENS)
+        yield EstimatedTokens()
 
 
 def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
@@ -83,12 +100,11 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         answers = manifest.retrievers[name].provenance.answers
         compared = answers.compared or 0
         if answers.changed:
-            changes = (answers.changed, compared)
-            yield RunWarning(WarningKind.CHANGED_ANSWERS, (name,), changes)
+            yield ChangedAnswers(name, answers.changed, compared)
         elif trials == 1 and not compared:
             unknown.append(name)
     if unknown:
-        yield RunWarning(WarningKind.UNKNOWN_REPEATABILITY, tuple(unknown))
+        yield UnknownRepeatability(tuple(unknown))
 
 
 def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
@@ -117,15 +133,16 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
     leader_share = shares[leader]
     for name, share in shares.items():
         if abs(share - leader_share) > MAX_JUDGED_GAP + SHARE_TOLERANCE:
-            pair = (leader, name) if leader_share > share else (name, leader)
-            high = max(leader_share, share)
-            low = min(leader_share, share)
-            yield RunWarning(WarningKind.JUDGED_GAP, pair, (high, low))
+            if leader_share > share:
+                yield JudgedGap(leader, name, leader_share, share)
+            else:
+                yield JudgedGap(name, leader, share, leader_share)
     worst = min(shares, key=shares.__getitem__)
     unjudged = 1 - shares[worst]
     if unjudged >= MIN_UNJUDGED_SHARE:
-        numbers = (unjudged, 1 - leader_share, cutoff)
-        yield RunWarning(WarningKind.UNJUDGED, (worst, leader), numbers)
+        yield Unjudged(
+            worst, leader, unjudged, leader_share=1 - leader_share, cutoff=cutoff
+        )
 
 
 def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
@@ -135,7 +152,7 @@ def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarn
     for a, b in _shown_pairs(evaluation):
         difference = evaluation.means[a] - evaluation.means[b]
         if is_fragile(units * difference, span):
-            yield RunWarning(WarningKind.FRAGILE, (a, b))
+            yield Fragile(a, b)
 
 
 def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
@@ -153,28 +170,25 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 def _saved_run_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield the saved runs whose scores contradict their ranks."""
-    kinds = {
-        "tied-run-query": WarningKind.TIED_RUN,
-        "rising-run-query": WarningKind.RISING_SCORES,
-    }
+    queries = manifest.dataset.queries
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes
-        for note, kind in kinds.items():
-            count = len(notes.get(note, ()))
-            if count:
-                queries = max(count, manifest.dataset.queries)
-                yield RunWarning(kind, (name,), (count, queries))
+        tied = len(notes.get("tied-run-query", ()))
+        if tied:
+            yield TiedRun(name, tied, max(tied, queries))
+        rising = len(notes.get("rising-run-query", ()))
+        if rising:
+            yield RisingScores(name, rising, max(rising, queries))
 
 
 def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield the queries of which no document has a word, if there are any."""
-    ids: dict[str, None] = {}
+    ids = dict.fromkeys(manifest.ledger.dataset.get("no-shared-word", ()))
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes
         ids |= dict.fromkeys(notes.get("no-shared-word", ()))
     if ids:
-        numbers = (len(ids), manifest.dataset.queries)
-        yield RunWarning(WarningKind.NO_SHARED_WORD, (), numbers, tuple(ids))
+        yield NoSharedWord(len(ids), manifest.dataset.queries, tuple(ids))
 
 
 def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:
@@ -191,7 +205,7 @@ def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:
             names[name] = None
     lowest = min(shares.values())
     highest = max(shares.values())
-    yield RunWarning(WarningKind.HALF_READ, tuple(names), (lowest, highest))
+    yield HalfRead(tuple(names), lowest, highest)
 
 
 def _truncated_shares(manifest: Manifest) -> dict[str, float]:
@@ -228,14 +242,11 @@ def _hit_id_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         hits = counts.get("hits_given", 0)
         if unknown and unknown >= MIN_UNKNOWN_SHARE * hits:
             example = next(iter(quality.notes.get("not-in-corpus", ())), "")
-            numbers = (unknown, hits)
-            yield RunWarning(WarningKind.UNKNOWN_HITS, (name,), numbers, (example,))
+            yield UnknownHits(name, unknown, hits, example)
         matched = quality.notes.get("matched-hit", ())
         if matched:
             ways = Counter(map(_matched_by, matched))
-            words = (*ways, matched[0])
-            counts_by_way = tuple(ways.values())
-            yield RunWarning(WarningKind.MATCHED_IDS, (name,), counts_by_way, words)
+            yield MatchedIds(name, tuple(ways.values()), tuple(ways), matched[0])
 
 
 def _matched_by(note: str) -> str:

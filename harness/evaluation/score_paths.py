@@ -33,7 +33,7 @@ def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
             continue
         missing = [*records.read_manifest(path).failed]
         if missing:
-            warning = "who leads here leads among those that ran."
+            warning = "the leader is the best of those that ran."
             notes.append(
                 f"{path}: Incomplete: without {join_names(missing)}; {warning}"
             )

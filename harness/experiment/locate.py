@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import DatasetReference, suggest_path
+from harness.dataset import DatasetReference, DeclaredColumn, suggest_path
 from harness.experiment.experiment_tables import DatasetConfig
 from retrievers.errors import InputError, Problem
 from retrievers.options.tables import validated
@@ -20,10 +20,10 @@ def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
     Raises:
         InputError: the path does not exist.
     """
-    columns = {
-        kind: name if isinstance(name, str) else ",".join(name)
+    columns = tuple(
+        DeclaredColumn(kind, name if isinstance(name, str) else ",".join(name))
         for kind, name in table.columns.items()
-    }
+    )
     reference = DatasetReference(
         path=table.path,
         split=table.split,

@@ -146,7 +146,7 @@ def _is_accepted(table: Mapping[str, Any], *, allow_code: bool) -> bool:
 
 
 def _refused_code(where: str, code: str) -> Problem:
-    remedy = "--no-code refuses it; look at that code, then run without the option"
+    remedy = "no code is allowed (--no-code); look at that code, then allow it"
     return Problem(where, f"runs code: {code}", remedy)
 
 

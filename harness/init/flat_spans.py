@@ -1,14 +1,17 @@
 """Spans of any program as flat objects."""
 
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.source import SourceLocation
 
@@ -17,41 +20,96 @@ OTLP_ATTRIBUTE_KEYS = {"key", "value"}
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,20}")
 """A whole number of 64 bits, which OTLP writes as text."""
 NESTED_SPAN_KEYS = ("resourceSpans", "scopeSpans", "spans", "child_runs")
-FlatSpan = dict[str, Any]
-"""Path with dots -> value."""
+
+
+class FlatObject(NamedTuple):
+    """A span, or an object in one, without nested objects."""
+
+    leaves: Mapping[str, Any]
+    """Path with dots -> value."""
+
+    def first_value(self, paths: Sequence[str]) -> Any:
+        """Return the value at the first of several paths that is not empty."""
+        for path in paths:
+            leaf = self.leaves.get(path)
+            if leaf not in (None, ""):
+                return leaf
+        return None
+
+    def first_present(self, paths: Sequence[str]) -> Any:
+        """Return the value at the first of several paths that it has."""
+        return next((self.leaves[path] for path in paths if path in self.leaves), None)
+
+    def text_at(self, path: str, likely_keys: Sequence[str]) -> str | None:
+        """Return the text at a path, or the most likely one below it."""
+        leaves = [self.leaves.get(path)]
+        leaves += [self.leaves.get(f"{path}.{key}") for key in likely_keys]
+        leaves += [
+            leaf
+            for inner_path, leaf in self.leaves.items()
+            if inner_path.startswith(f"{path}.")
+        ]
+        for leaf in leaves:
+            if isinstance(leaf, str) and leaf.strip():
+                return leaf
+        return None
+
+    def objects_in(self, pattern: re.Pattern[str]) -> list[NumberedObject]:
+        """Return the objects of a list, in their order.
+
+        Args:
+            pattern: of a path; its groups are the object's number, and the path in it.
+        """
+        leaves_by_number: dict[int, dict[str, Any]] = {}
+        for path, leaf in self.leaves.items():
+            match = pattern.fullmatch(path)
+            if match:
+                leaves_by_number.setdefault(int(match[1]), {})[match[2]] = leaf
+        return [
+            NumberedObject(number, FlatObject(leaves))
+            for number, leaves in sorted(leaves_by_number.items())
+        ]
+
+
+class NumberedObject(NamedTuple):
+    """An object of a list in a span."""
+
+    number: int
+    content: FlatObject
 
 
 class LocatedSpan(NamedTuple):
     """A flat span with its location."""
 
     location: SourceLocation
-    span: FlatSpan
+    span: FlatObject
 
 
 def read_spans(path: Path, problems: ReadProblems) -> Iterator[LocatedSpan]:
     """Yield every span of a file, flattened, from whatever objects it is nested in."""
-    for location, row in read_file_rows(File(path), problems):
+    for row in read_file_rows(File(path), problems):
         for span in _nested_spans(row):
-            flat_span: FlatSpan = {}
-            for key_path, value in _flatten(span, ""):
-                flat_span[key_path.removeprefix("attributes.")] = value
-            yield LocatedSpan(location, flat_span)
+            leaves = {
+                key_path.removeprefix("attributes."): leaf
+                for key_path, leaf in _flatten(span.cells, "")
+            }
+            yield LocatedSpan(span.location, FlatObject(leaves))
 
 
-def _nested_spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nested_spans(row: Row) -> Iterator[Row]:
     """Yield the spans in an object; the object itself if it has none, or is a run."""
-    inner: list[Mapping[str, Any]] = []
+    inner: list[Any] = []
     for key in NESTED_SPAN_KEYS:
-        nested = row.get(key)
+        nested = row.cells.get(key)
         if isinstance(nested, list):
             inner += [span for span in nested if isinstance(span, Mapping)]
-    response = row.get("data")
+    response = row.cells.get("data")
     if isinstance(response, Mapping) and "spans" in response:
         inner.append(response)
-    if not inner or "child_runs" in row:
+    if not inner or "child_runs" in row.cells:
         yield row
     for span in inner:
-        yield from _nested_spans(span)
+        yield from _nested_spans(Row(row.location, span))
 
 
 def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:

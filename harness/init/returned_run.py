@@ -1,10 +1,15 @@
 """A column of returned documents as a run."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.dataset import Dataset, DatasetReference, read_returned_documents
+from harness.dataset import (
+    Dataset,
+    DatasetReference,
+    DeclaredColumn,
+    read_returned_documents,
+)
 from harness.dataset.columns import declared_field_names
 from harness.dataset.usual_names import FIELDS_KIND
 from retrievers.errors import InputError, Problem
@@ -16,15 +21,25 @@ RUN_KIND = "run"
 """Declares a column of what a system returned: --columns run=sources."""
 
 
+def declared_run_column(reference: DatasetReference) -> str:
+    """Return the column that is declared as a run; empty if none is."""
+    for column in reference.columns:
+        if column.kind == RUN_KIND:
+            return column.column
+    return ""
+
+
 def without_run_column(reference: DatasetReference) -> DatasetReference:
     """Return a data set in which the column of a run holds no labels."""
-    columns = {
-        kind: column for kind, column in reference.columns.items() if kind != RUN_KIND
-    }
-    run_column = reference.columns[RUN_KIND].partition(".")[0]
-    names = [*filter(None, declared_field_names(columns)), run_column]
-    columns[FIELDS_KIND] = ",".join(names)
-    return replace(reference, columns=columns)
+    outer_column = declared_run_column(reference).partition(".")[0]
+    names = [*filter(None, declared_field_names(reference.columns)), outer_column]
+    columns = [
+        column
+        for column in reference.columns
+        if column.kind not in (RUN_KIND, FIELDS_KIND)
+    ]
+    columns.append(DeclaredColumn(FIELDS_KIND, ",".join(names)))
+    return replace(reference, columns=tuple(columns))
 
 
 def write_returned_run(
@@ -39,9 +54,10 @@ def write_returned_run(
     if not any(documents.values()):
         problem = f"no row has documents in the column {column!r}"
         raise InputError(Problem(reference.name, problem, "--columns run=NAME"))
-    write_trec_run(path, _rankings(documents), tag="production")
+    rankings = {query_id: _in_order(ids) for query_id, ids in documents.items()}
+    write_trec_run(path, rankings, tag="production")
 
 
-def _rankings(documents: dict[str, list[str]]) -> Iterator[tuple[str, Ranking]]:
-    for query_id, ids in documents.items():
-        yield query_id, ranked(ids, [float(len(ids) - n) for n in range(len(ids))])
+def _in_order(ids: Sequence[str]) -> Ranking:
+    """Return documents, best first, as a ranking."""
+    return ranked(ids, [float(len(ids) - position) for position in range(len(ids))])

@@ -7,9 +7,11 @@ paths, and the paths are looked up.
 """
 
 import hashlib
+import json
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import SourceLocation
 from harness.dataset.written_values import GRADE_LIMIT, parse_grade
-from harness.init.flat_spans import FlatSpan, read_spans
+from harness.init.flat_spans import FlatObject, read_spans
 from retrievers.ids import document_id, normalise_text
 
 SPAN_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -56,11 +58,9 @@ DOCUMENT_ID_PATHS = (
 )
 DOCUMENT_TEXT_PATHS = ("content", "page_content", "pageContent", "text")
 HIT_SCORE_PATHS = ("score", "metadata.score", "relevance_score")
-SPAN_FIELD_PATHS = {
-    "time": ("start_time", "startTime", "startTimeUnixNano", "start_time_unix_nano"),
-    "session": ("session.id", "session_id", "sessionId", "gen_ai.conversation.id"),
-    "trace": ("trace_id", "traceId", "context.trace_id"),
-}
+TIME_PATHS = ("start_time", "startTime", "startTimeUnixNano", "start_time_unix_nano")
+SESSION_PATHS = ("session.id", "session_id", "sessionId", "gen_ai.conversation.id")
+TRACE_PATHS = ("trace_id", "traceId", "context.trace_id")
 ANNOTATION_PATH = re.compile(r"(?:document_)?annotations\.(\d+)\.(.+)")
 ANNOTATION_GRADES = {"relevant": 1, "irrelevant": 0, "unrelated": 0}
 RETRIEVAL_KEY_PREFIXES = ("gen_ai.retrieval.", "expectations.expected_")
@@ -72,11 +72,38 @@ MAX_EXAMINED_SPANS = 100
 
 
 @dataclass(slots=True)
+class SpanQuery:
+    """A query of some spans; time, session and trace are those of the first span."""
+
+    id: str
+    query: str
+    traffic: int = 0
+    """How many spans ask it."""
+    time: str = ""
+    session: str = ""
+    trace: str = ""
+
+    def add(self, span: FlatObject) -> None:
+        """Count a span that asks the query."""
+        self.traffic += 1
+        self.time = self.time or str(span.first_present(TIME_PATHS) or "")
+        self.session = self.session or str(span.first_present(SESSION_PATHS) or "")
+        self.trace = self.trace or str(span.first_present(TRACE_PATHS) or "")
+
+    def line(self, grades: Mapping[str, int]) -> str:
+        """Return the query with its grades as a line of JSON, without empty fields."""
+        row = {name: cell for name, cell in asdict(self).items() if cell != ""}
+        if grades:
+            row["relevant_documents"] = dict(grades)
+        return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+@dataclass(slots=True)
 class RetrievalSpans:
     """The queries, documents, hits and annotations in spans."""
 
-    queries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Normalised text -> id, text and fields, which are those of the first span."""
+    queries: dict[str, SpanQuery] = field(default_factory=dict)
+    """Normalised text -> its query."""
     texts: dict[str, str] = field(default_factory=dict)
     """Document -> its text, if a span has it."""
     hits: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -90,7 +117,7 @@ class RetrievalSpans:
         return {name for name in self.texts if name.startswith(TEXT_ID_PREFIX)}
 
     def add(
-        self, location: SourceLocation, span: FlatSpan, problems: ReadProblems
+        self, location: SourceLocation, span: FlatObject, problems: ReadProblems
     ) -> None:
         """Add a retrieval span; a document without id and text becomes a problem."""
         query_text = _find_query(span)
@@ -99,29 +126,25 @@ class RetrievalSpans:
         query = self._add_query(query_text, span)
         scores = self._add_documents(location, span, problems)
         if scores:
-            self.hits[query["id"]] = scores
+            self.hits[query.id] = scores
         grades = _annotated_grades(span, [*scores]) | _expected_grades(span)
         if grades:
-            self.grades.setdefault(query["id"], {}).update(grades)
+            self.grades.setdefault(query.id, {}).update(grades)
 
-    def _add_query(self, text: str, span: FlatSpan) -> dict[str, Any]:
-        new_query = {"id": f"q{len(self.queries)}", "query": text, "traffic": 0}
+    def _add_query(self, text: str, span: FlatObject) -> SpanQuery:
+        new_query = SpanQuery(f"q{len(self.queries)}", text)
         query = self.queries.setdefault(normalise_text(text), new_query)
-        query["traffic"] += 1
-        for field_name, paths in SPAN_FIELD_PATHS.items():
-            value = next((span[path] for path in paths if path in span), None)
-            if value:
-                query.setdefault(field_name, str(value))
+        query.add(span)
         return query
 
     def _add_documents(
-        self, location: SourceLocation, span: FlatSpan, problems: ReadProblems
+        self, location: SourceLocation, span: FlatObject, problems: ReadProblems
     ) -> dict[str, float]:
         """Add the documents of a span; return their scores, or scores by rank."""
         scores: dict[str, Any] = {}
-        for number, document in _numbered_objects(span, RETRIEVED_PATH).items():
-            name = document_id(_first_value(document, DOCUMENT_ID_PATHS))
-            text = _first_value(document, DOCUMENT_TEXT_PATHS)
+        for number, document in span.objects_in(RETRIEVED_PATH):
+            name = document_id(document.first_value(DOCUMENT_ID_PATHS))
+            text = document.first_value(DOCUMENT_TEXT_PATHS)
             if name is None and not isinstance(text, str):
                 id_path = f"retrieval.documents.{number}.document.id"
                 subject = f"document {number} of a span"
@@ -132,7 +155,7 @@ class RetrievalSpans:
                 name = _text_id(text)
             if isinstance(text, str):
                 self.texts.setdefault(name, text)
-            scores.setdefault(name, _first_value(document, HIT_SCORE_PATHS))
+            scores.setdefault(name, document.first_value(HIT_SCORE_PATHS))
         if all(map(_is_score, scores.values())):
             return {name: float(score) for name, score in scores.items()}
         return {name: float(len(scores) - i) for i, name in enumerate(scores)}
@@ -157,28 +180,17 @@ def collect_spans(path: Path, problems: ReadProblems) -> RetrievalSpans:
     return spans
 
 
-def _is_retrieval(span: FlatSpan) -> bool:
-    kinds = [str(span.get(key)).upper() for key in SPAN_KIND_KEYS]
+def _is_retrieval(span: FlatObject) -> bool:
+    kinds = [str(span.leaves.get(key)).upper() for key in SPAN_KIND_KEYS]
     if "RETRIEVER" in kinds:
         return True
-    return any(key.startswith(RETRIEVAL_KEY_PREFIXES) for key in span)
+    return any(path.startswith(RETRIEVAL_KEY_PREFIXES) for path in span.leaves)
 
 
-def _find_query(span: FlatSpan) -> str | None:
+def _find_query(span: FlatObject) -> str | None:
     """Return the text of the query of a span; None if it has none."""
-    texts = (_text_at(span, path) for path in SPAN_QUERY_PATHS)
+    texts = (span.text_at(path, QUERY_KEYS) for path in SPAN_QUERY_PATHS)
     return next(filter(None, texts), None)
-
-
-def _text_at(span: FlatSpan, path: str) -> str | None:
-    """Return the text at a path, or the most likely one below it."""
-    values = [span.get(path)]
-    values += [span.get(f"{path}.{key}") for key in QUERY_KEYS]
-    values += [span[key] for key in span if key.startswith(f"{path}.")]
-    for value in values:
-        if isinstance(value, str) and value.strip():
-            return value
-    return None
 
 
 def _text_id(text: Any) -> str:
@@ -193,11 +205,11 @@ def _is_score(score: Any) -> bool:
     return isinstance(score, float) and math.isfinite(score)
 
 
-def _annotated_grades(span: FlatSpan, documents: list[str]) -> dict[str, int]:
+def _annotated_grades(span: FlatObject, documents: list[str]) -> dict[str, int]:
     """Return the grades of the documents in a span that people or models annotated."""
     grades: dict[str, int] = {}
-    for annotation in _numbered_objects(span, ANNOTATION_PATH).values():
-        position = annotation.get("document_position")
+    for _, annotation in span.objects_in(ANNOTATION_PATH):
+        position = annotation.leaves.get("document_position")
         grade = _annotation_grade(annotation)
         if grade is None or not isinstance(position, int):
             continue
@@ -206,38 +218,19 @@ def _annotated_grades(span: FlatSpan, documents: list[str]) -> dict[str, int]:
     return grades
 
 
-def _annotation_grade(annotation: FlatSpan) -> int | None:
+def _annotation_grade(annotation: FlatObject) -> int | None:
     """Return the grade of an annotation: by its label, else by its score."""
-    label = str(_first_value(annotation, ("label", "result.label")) or "").lower()
+    label = str(annotation.first_value(("label", "result.label")) or "").lower()
     if label in ANNOTATION_GRADES:
         return ANNOTATION_GRADES[label]
-    return parse_grade(_first_value(annotation, ("score", "result.score")))
+    return parse_grade(annotation.first_value(("score", "result.score")))
 
 
-def _expected_grades(span: FlatSpan) -> dict[str, int]:
+def _expected_grades(span: FlatObject) -> dict[str, int]:
     """Return a grade of 1 for each document that a span expects."""
     grades: dict[str, int] = {}
-    for document in _numbered_objects(span, EXPECTED_PATH).values():
-        name = document_id(_first_value(document, DOCUMENT_ID_PATHS))
+    for _, document in span.objects_in(EXPECTED_PATH):
+        name = document_id(document.first_value(DOCUMENT_ID_PATHS))
         if name is not None:
             grades[name] = 1
     return grades
-
-
-def _numbered_objects(span: FlatSpan, pattern: re.Pattern[str]) -> dict[int, FlatSpan]:
-    """Return the objects of a list in a span, in their order."""
-    objects: dict[int, FlatSpan] = {}
-    for path, value in span.items():
-        match = pattern.fullmatch(path)
-        if match:
-            objects.setdefault(int(match[1]), {})[match[2]] = value
-    return dict(sorted(objects.items()))
-
-
-def _first_value(flat_object: FlatSpan, paths: tuple[str, ...]) -> Any:
-    """Return the value at the first of several paths that is not empty."""
-    for path in paths:
-        value = flat_object.get(path)
-        if value not in (None, ""):
-            return value
-    return None

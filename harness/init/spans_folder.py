@@ -3,10 +3,10 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.dataset import DatasetReference
 from harness.dataset.check_corpus import documents_with_text
@@ -18,6 +18,7 @@ from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.files.trec_files import write_trec_run
 from retrievers.ids import normalise_text
 from retrievers.ranking import ranked
+from retrievers.types import Ranking
 
 MAX_SHOWN_TEXT_LENGTH = 60
 
@@ -56,13 +57,10 @@ def spans_to_folder(reference: DatasetReference, folder: Path) -> SpansFolder:
     remedy = "remove it, or name another experiment with --output"
     with explain_write_errors(folder, remedy):
         folder.mkdir(parents=True)
-    queries = _query_rows(spans, ids)
-    _write_rows(folder / "queries.jsonl", queries)
+    _write_lines(folder / "queries.jsonl", _query_lines(spans, ids))
     documents = None
     if reference.documents is None:
-        texts = spans.texts.items()
-        rows = ({"_id": ids.get(name, name), "text": text} for name, text in texts)
-        _write_rows(folder / "documents.jsonl", rows)
+        _write_lines(folder / "documents.jsonl", _document_lines(spans, ids))
     else:
         document_path = reference.folder.parent / reference.documents
         documents = Path(os.path.relpath(document_path, folder)).as_posix()
@@ -70,7 +68,7 @@ def spans_to_folder(reference: DatasetReference, folder: Path) -> SpansFolder:
     if spans.hits:
         run = folder / "production.trec"
         _write_run(run, spans, ids)
-    traces = Counter(query["trace"] for query in queries if "trace" in query)
+    traces = Counter(query.trace for query in spans.queries.values() if query.trace)
     return SpansFolder(
         replace(reference, path=folder, documents=documents, format=None),
         run,
@@ -99,31 +97,31 @@ def _refuse_missing_texts(
     problems.add(reference.name, problem, remedy)
 
 
-def _query_rows(spans: RetrievalSpans, ids: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the rows of queries with their labels."""
-    rows: list[dict[str, Any]] = []
+def _query_lines(spans: RetrievalSpans, ids: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of queries with their labels."""
     for query in spans.queries.values():
-        grades = spans.grades.get(query["id"], {})
-        row = dict(query)
-        if grades:
-            row["relevant_documents"] = {
-                ids.get(document, document): grade for document, grade in grades.items()
-            }
-        rows.append(row)
-    return rows
+        grades = spans.grades.get(query.id, {})
+        yield query.line(
+            {ids.get(document, document): grade for document, grade in grades.items()}
+        )
 
 
-def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _document_lines(spans: RetrievalSpans, ids: Mapping[str, str]) -> Iterator[str]:
+    for name, text in spans.texts.items():
+        row = {"_id": ids.get(name, name), "text": text}
+        yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     with open_text_file(path, "w") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        file.writelines(lines)
 
 
 def _write_run(path: Path, spans: RetrievalSpans, ids: Mapping[str, str]) -> None:
-    rankings = []
+    rankings: dict[str, Ranking] = {}
     for query_id, hits in spans.hits.items():
         documents = [ids.get(document, document) for document in hits]
-        rankings.append((query_id, ranked(documents, [*hits.values()])))
+        rankings[query_id] = ranked(documents, [*hits.values()])
     write_trec_run(path, rankings, tag="production")
 
 

@@ -121,7 +121,9 @@ def _dataset_table(reference: DatasetReference) -> object:
     """Return the value of the key `dataset`: the path, or a table."""
     options: dict[str, Any] = {}
     for key in REFERENCE_KEYS:
-        option = getattr(reference, key)
+        option: Any = getattr(reference, key)
+        if key == "columns":
+            option = dict(reference.columns)
         if option or (key == "header" and option is False):
             options[key] = option
     if reference.gitignore:

@@ -4,14 +4,17 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from harness.build.extras import all_extras_named
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
+from harness.dataset.extras import missing_dataset_extras
 from harness.english import count_of
 from harness.init import spans
 from harness.init.find_files import find_files
 from harness.init.returned_run import (
-    RUN_KIND,
+    declared_run_column,
     without_run_column,
     write_returned_run,
 )
@@ -84,11 +87,10 @@ class NewExperiment:
             )
         for query in dataset.data_quality.get("lost-query", ()):
             yield f"a query loses all its labels: {query}"
-        found = ", ".join(map(repr, dataset.found_columns.values()))
-        if found:
+        if dataset.found_column is not None:
             yield (
-                f"column {found} is read as the labels, "
-                "since its name says so; --columns says otherwise"
+                f"column {dataset.found_column.column!r} is read as the labels, "
+                "because of its name; change it with --columns"
             )
         if self.repeated_files:
             yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"
@@ -127,18 +129,18 @@ def write_experiment(
     if spans.holds_spans(reference):
         spans_folder = spans_to_folder(reference, path.with_suffix(""))
         reference, production, has_conversations = spans_folder
-    run_column = reference.columns.get(RUN_KIND)
-    if run_column is not None:
+    run_column = declared_run_column(reference)
+    if run_column:
         reference = without_run_column(reference)
-    reference, repeated_files = find_files(reference)
-    dataset, dropped_labels = _load_with_dropped_labels(reference)
-    if run_column is not None:
+    with all_extras_named(partial(missing_dataset_extras, reference)):
+        reference, repeated_files = find_files(reference)
+        dataset, dropped_labels = _load_with_dropped_labels(reference)
+    if run_column:
         production = path.with_suffix(".trec")
         write_returned_run(reference, dataset, run_column, production)
-    columns = {**reference.columns, **dataset.found_columns}
     draft = ExperimentDraft(
         name=name,
-        reference=replace(reference, columns=columns),
+        reference=_with_found_column(reference, dataset),
         dataset=dataset,
         dropped_labels=dropped_labels,
         production=production,
@@ -151,6 +153,14 @@ def write_experiment(
             file.write(experiment_text(draft))
     write_schema(path.parent)
     return NewExperiment(path, dataset, repeated_files, dropped_labels)
+
+
+def _with_found_column(
+    reference: DatasetReference, dataset: Dataset
+) -> DatasetReference:
+    if dataset.found_column is None:
+        return reference
+    return replace(reference, columns=(*reference.columns, dataset.found_column))
 
 
 def _dataset_name(reference: DatasetReference) -> str:

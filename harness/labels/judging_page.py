@@ -4,18 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jinja2
-from markupsafe import Markup
-
 from harness.dataset.judgment import Judgment
+from harness.labels.answers_page import render_answers_page, write_answers_page
 from harness.labels.judging_order import judging_order, round_pairs
 from harness.labels.pool import GRADE_MEANINGS, Pool, PooledQuery, digest_texts
-from harness.pages import content_security_policy, page_head, script_json
-from retrievers.errors import InputError, Problem
-from retrievers.files.text_files import explain_write_errors, open_text_file
 
-PAGE_BEGINNINGS = (b"<!doctype html>", b"<!DOCTYPE html>")
-PAGE_SCRIPTS = ("mark_words.js", "judge.js")
 MERGE_COMMAND = "harness labels merge judgments.jsonl --into DATASET"
 
 
@@ -43,27 +36,13 @@ def render_judging_page(
     options: JudgingPageOptions = JudgingPageOptions(),
 ) -> str:
     """Return the page of a pool as one HTML text."""
-    loader = jinja2.PackageLoader("harness.labels")
-    env = jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    style = loader.get_source(env, "judge.css")[0]
-    scripts = [loader.get_source(env, name)[0] for name in PAGE_SCRIPTS]
-    page_data = script_json(_page_data(pool, options))
-    return env.get_template("judge.html").render(
-        digest=pool.digest,
-        next_command=options.next_command,
-        has_none_key=options.has_none_key,
-        head=page_head(
-            "Judge documents",
-            content_security_policy(scripts, style),
-            Markup(style),  # noqa: S704
-        ),
-        scripts=list(map(Markup, scripts)),  # files of this package
-        data=Markup(page_data),  # noqa: S704  (escaped for a script element)
-    )
+    words = {
+        "digest": pool.digest,
+        "next_command": options.next_command,
+        "has_none_key": options.has_none_key,
+    }
+    page_data = _page_data(pool, options)
+    return render_answers_page("Judge documents", "judge", page_data, words=words)
 
 
 def write_judging_page(
@@ -76,13 +55,7 @@ def write_judging_page(
     Raises:
         InputError: it cannot be written, or would overwrite another kind of file.
     """
-    with explain_write_errors(path):
-        if path.is_file() and not path.read_bytes().startswith(PAGE_BEGINNINGS):
-            problem = "exists, and is not a judging page"
-            remedy = "name another file with --output"
-            raise InputError(Problem(str(path), problem, remedy))
-    with explain_write_errors(path), open_text_file(path, "w") as file:
-        file.write(render_judging_page(pool, options))
+    write_answers_page(path, render_judging_page(pool, options))
 
 
 def _page_data(pool: Pool, options: JudgingPageOptions) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harness.dataset.judgment import read_judgments
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.source import TableRow
+from harness.dataset.row import Row
 from harness.dataset.text_rows import read_json_lines
 from harness.labels.pool import (
     Pool,
@@ -81,17 +81,17 @@ def select_kept_drafts(path: Path, judgment_paths: Sequence[Path]) -> list[Draft
 
 def _read_drafts(path: Path) -> Iterator[DraftQuery]:
     problems = ReadProblems()
-    for location, row in read_json_lines(path, problems):
+    for row in read_json_lines(path, problems):
         if _is_draft(row):
-            yield DraftQuery(**row)
+            yield DraftQuery(**row.cells)
         else:
             remedy = "use a file of `harness queries draft`"
-            problems.add(location, "is not a draft", remedy)
+            problems.add(row.location, "is not a draft", remedy)
     if problems:
         raise InputError(problems.problems)
 
 
-def _is_draft(row: TableRow) -> bool:
-    if row.keys() != set(DraftQuery._fields):
+def _is_draft(row: Row) -> bool:
+    if row.cells.keys() != set(DraftQuery._fields):
         return False
-    return all(isinstance(field, str) for field in row.values())
+    return all(isinstance(cell, str) for cell in row.cells.values())

@@ -15,7 +15,6 @@ from pydantic import Field
 
 from harness.dataset.judgment import JudgmentDesign, judged_text_digest
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.source import TableRow
 from harness.dataset.text_rows import read_json_lines, read_text
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
@@ -196,10 +195,10 @@ def read_pool(path: Path) -> Pool:
         InputError: it is not a pool, is damaged, or was changed after it was made.
     """
     problems = ReadProblems()
-    rows = list(read_json_lines(path, problems))
+    lines = list(read_json_lines(path, problems))
     if problems:
         raise InputError(problems.problems)
-    head: TableRow = rows[0][1] if rows else {}
+    head = lines[0].cells if lines else {}
     if head.get("pool") != POOL_VERSION:
         problem = "is not a pool"
         if "pool" in head:
@@ -207,10 +206,10 @@ def read_pool(path: Path) -> Pool:
         remedy = "make one with harness pool RESULTS"
         raise InputError(Problem(str(path), problem, remedy))
     try:
-        drawn_path = f"{rows[0][0]}: drawn"
+        drawn_path = f"{lines[0].location}: drawn"
         drawn = validated(PoolDesign, head.get("drawn") or {}, drawn_path)
         queries = tuple(
-            validated(PooledQuery, row, str(location)) for location, row in rows[1:]
+            validated(PooledQuery, line.cells, str(line.location)) for line in lines[1:]
         )
     except InputError as error:
         remedy = "the pool is damaged: make a new one with harness pool"

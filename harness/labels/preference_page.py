@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
+from harness.labels.answers_page import render_answers_page, write_answers_page
 from harness.labels.compared_rankings import (
     COMPARED_QUERIES,
     ComparedRankings,
@@ -15,14 +13,7 @@ from harness.labels.compared_rankings import (
     comparison_digest,
     comparison_steps,
 )
-from harness.pages import content_security_policy, page_head, script_json
-from retrievers.errors import InputError, Problem
-from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.types import Document
-
-PAGE_BEGINNING = b"<!doctype html>"
-PAGE_SCRIPTS = ("mark_words.js", "prefer.js")
-PAGE_STYLES = ("judge.css", "prefer.css")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +41,16 @@ class PreferencePage:
 
 def render_preference_page(page: PreferencePage) -> str:
     """Return the page as one HTML text, in which no retriever has a list."""
-    loader = jinja2.PackageLoader("harness.labels")
-    env = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    style = "".join(loader.get_source(env, name)[0] for name in PAGE_STYLES)
-    scripts = [loader.get_source(env, name)[0] for name in PAGE_SCRIPTS]
-    rows = _page_data(page)
-    steps = rows["steps"]
-    return env.get_template("prefer.html").render(
-        digest=rows["page"],
-        next_command=page.next_command,
-        power=page.power,
-        repeated=len(steps) - len(page.shown),
-        head=page_head(
-            "Which list is better?",
-            content_security_policy(scripts, style),
-            Markup(style),  # noqa: S704  (files of this package)
-        ),
-        scripts=list(map(Markup, scripts)),
-        data=Markup(script_json(rows)),  # noqa: S704  (escaped for a script element)
+    page_data = _page_data(page)
+    words = {
+        "digest": page_data["page"],
+        "next_command": page.next_command,
+        "power": page.power,
+        "repeated": len(page_data["steps"]) - len(page.shown),
+    }
+    title = "Which list is better?"
+    return render_answers_page(
+        title, "prefer", page_data, styles=("prefer.css",), words=words
     )
 
 
@@ -79,13 +60,7 @@ def write_preference_page(path: Path, page: PreferencePage) -> None:
     Raises:
         InputError: it cannot be written, or would overwrite another kind of file.
     """
-    with explain_write_errors(path):
-        if path.is_file() and not path.read_bytes().startswith(PAGE_BEGINNING):
-            problem = "exists, and is not a page"
-            remedy = "name another file with --output"
-            raise InputError(Problem(str(path), problem, remedy))
-    with explain_write_errors(path), open_text_file(path, "w") as file:
-        file.write(render_preference_page(page))
+    write_answers_page(path, render_preference_page(page))
 
 
 def _page_data(page: PreferencePage) -> dict[str, Any]:

@@ -42,9 +42,9 @@ def read_preferences(paths: Sequence[Path]) -> list[list[Preference]]:
     files: list[list[Preference]] = []
     for path in paths:
         preferences: list[Preference] = []
-        for location, row in read_json_lines(path, problems):
+        for location, cells in read_json_lines(path, problems):
             with collect_errors(problems):
-                preferences.append(validated(Preference, row, str(location)))
+                preferences.append(validated(Preference, cells, str(location)))
         if not preferences and not problems:
             problems.add(path, "holds no preference", "export them from the page")
         files.append(preferences)

@@ -14,7 +14,13 @@ from harness.evaluation.join_folders import score_folders
 from harness.evaluation.score_paths import DEFAULT_TREC_MEASURES
 from harness.experiment import parse_statistics
 from harness.measures import parse_measure_list
-from harness.notebook.document_values import grades_in_memory, run_in_memory
+from harness.notebook.argument_types import check_text, measure_names
+from harness.notebook.document_values import (
+    grades_in_memory,
+    parse_conditions,
+    run_in_memory,
+)
+from harness.notebook.python_words import problems_without_flags
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import join_runs, score_run_in_memory
@@ -22,7 +28,7 @@ from harness.stats.looks import settings_at_look
 from harness.stats.settings import Settings
 from harness.wording.conclusion import conclusion_sentences
 from harness.writing.evaluation_tables import comparison_rows, summary_rows
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:
@@ -72,6 +78,7 @@ def compare(
     measures: str | Sequence[str] = DEFAULT_TREC_MEASURES,
     *,
     baseline: str | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     progress: bool | None = None,
     **settings: Any,
 ) -> ComparedRuns:
@@ -85,6 +92,7 @@ def compare(
             query_id, doc_id and relevance, or a TREC file.
         measures: a name or several; the first decides.
         baseline: each other run is compared with it; without it, all pairs.
+        where: column -> the value, or values, of the rows of labels in a frame.
         progress: whether it is shown on standard error; by default in a terminal or a
             notebook.
         settings: of the statistics: test, correction, alpha, margin, seed.
@@ -102,21 +110,11 @@ def compare(
     >>> compare({"x": x, "y": y}, qrels, ["RR"])
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
-    if not isinstance(runs, Mapping):
-        raise InputError(
-            Problem(
-                "runs",
-                f"is a {type(runs).__name__}",
-                'give each run its name: {"bm25": run, …}',
-            )
-        )
-    if len(runs) < 2:
-        problem = "there is only one run" if runs else "there is no run"
-        raise InputError(Problem("runs", problem, "give two or more"))
-    grades = grades_in_memory(qrels)
-    parsed = parse_measure_list([measures] if isinstance(measures, str) else measures)
+    _check_runs(runs, baseline)
+    grades = grades_in_memory(qrels, where=parse_conditions(where))
+    parsed = parse_measure_list(measure_names(measures))
     parsed_settings = _parse_settings(settings)
-    with progress_display(progress) as watch:
+    with problems_without_flags(), progress_display(progress) as watch:
         meter = Meter(on_change=lambda meter: watch("", meter))
         scored_runs = []
         with meter.stage("scoring", total=len(runs)):
@@ -128,6 +126,28 @@ def compare(
         return _compare_scores(scores, baseline, parsed_settings, meter)
 
 
+def _check_runs(runs: Any, baseline: Any) -> None:
+    """Raise InputError if there are not two runs by name, and the baseline's."""
+    if not isinstance(runs, Mapping):
+        raise InputError(
+            Problem(
+                "runs",
+                f"is a {type(runs).__name__}",
+                'give each run its name: {"bm25": run, …}',
+            )
+        )
+    if len(runs) < 2:
+        problem = "there is only one run" if runs else "there is no run"
+        raise InputError(Problem("runs", problem, "give two or more"))
+    for name in runs:
+        check_text(name, "runs", 'give each run its name: {"bm25": run, …}')
+    if baseline is not None:
+        check_text(baseline, "baseline", f"a name of a run: {', '.join(runs)}")
+        if baseline not in runs:
+            problem = f"no run is called {baseline!r}"
+            raise InputError(Problem("baseline", problem, did_you_mean(baseline, runs)))
+
+
 def compare_folders(
     folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]
 ) -> ComparedRuns:
@@ -135,7 +155,8 @@ def compare_folders(
 
     This is the comparison of `harness compare`.
     """
-    scores = score_folders(folders, ())
+    with problems_without_flags():
+        scores = score_folders(folders, ())
     declared = read_declared_settings(folders)
     parsed_settings = _parse_settings(settings, declared.settings)
     parsed_settings = settings_at_look(parsed_settings, scores.n)
@@ -166,8 +187,10 @@ def _parse_settings(
 ) -> Settings:
     """Return the declared settings with the options."""
     try:
-        if "alpha" in options:
-            parse_statistics({"alpha": options["alpha"]}, "settings")
+        numbers = {key: options[key] for key in ("alpha", "margin") if key in options}
+        parse_statistics(numbers, "settings")
+        if not isinstance(options.get("seed", 0), int):
+            raise InputError(Problem("settings.seed", "is no whole number", "seed=1"))
         return replace(declared, **options)
     except TypeError as error:
         message = str(error).partition(") ")[2] or str(error)

@@ -4,20 +4,24 @@ A row or text without an id gets its position as id: the index of a frame, else 
 and so on.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import Labels, parse_reference
+from harness.dataset import DatasetReference, Labels, parse_reference
 from harness.dataset.choose_reader import open_source
 from harness.dataset.columns import Columns
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import FunctionSource, Source, SourceLocation
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
-from harness.notebook.document_values import grades_in_memory
+from harness.notebook.document_values import (
+    Conditions,
+    grades_in_memory,
+    is_in_query_order,
+)
 from harness.notebook.rows_in_memory import (
     DOCUMENT_SHAPES,
     is_path,
@@ -27,11 +31,13 @@ from harness.notebook.rows_in_memory import (
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import Qrels
 
-OpenSource = Callable[[Mapping[str, str]], Source]
-"""Opens a data set with declared columns."""
+OpenSource = Callable[[DatasetReference], Source]
+"""Opens a data set with what a reference declares of its columns and rows."""
 
 
-def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
+def source_in_memory(
+    documents: Any, queries: Any, qrels: Any, where: Conditions
+) -> OpenSource:
     """Return the opener of a data set in memory; each part may also be a path.
 
     Args:
@@ -40,6 +46,7 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
         queries: the same; None: those of the path in `documents`.
         qrels: see `grades_in_memory`, or a table of labels; None: those in the rows of
             the queries, if any.
+        where: column -> the values of the rows that are labels; empty if all rows are.
 
     Raises:
         InputError: one of them has another type.
@@ -53,9 +60,10 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     if is_table_file(qrels):
         label_rows = rows_of_files(File(Path(qrels)))
     elif qrels is not None:
-        grades = grades_in_memory(qrels, has_query_order=True)
+        grades = grades_in_memory(qrels, has_query_order=True, where=where)
 
-    def open_parts(columns: Mapping[str, str]) -> Source:
+    def open_parts(reference: DatasetReference) -> Source:
+        columns = _columns_of(reference)
         labels_of_queries = label_rows if grades is None else rows_of_files()
         query_part = documents if queries is None else queries
         query_source = _open_part(query_part, "queries", labels_of_queries, columns)
@@ -65,15 +73,15 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
         )
         if label_rows is not None:
             no_rows = rows_of_files()
-            table = TableSource(no_rows, no_rows, label_rows, Columns(columns))
+            table = TableSource(no_rows, no_rows, label_rows, columns)
             return parts._replace(labels=table.labels)
         if grades is None:
             return parts
-        in_order = isinstance(qrels, list | tuple)
+        in_order = is_in_query_order(qrels)
         labels = partial(_read_labels, parts, grades, len(qrels) if in_order else None)
         return parts._replace(labels=labels)
 
-    open_parts({})  # other types are refused here
+    open_parts(DatasetReference(""))  # other types are refused here
     return open_parts
 
 
@@ -104,11 +112,17 @@ def _read_labels(
 
 
 def _open_part(
-    part: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]
+    part: Any, where: str, labels: RowSource | None, columns: Columns
 ) -> Source:
     """Open documents or queries: rows of any type, or the data set of a path."""
     if is_path(part) and not is_table_file(part):
         reference = parse_reference(part if isinstance(part, str) else Path(part))
-        return open_source(replace(reference, columns=columns))[1]
+        return open_source(
+            replace(reference, columns=columns.declared, where=columns.where)
+        )[1]
     rows = open_rows(part, where)
-    return TableSource(rows, rows, labels, Columns(columns))
+    return TableSource(rows, rows, labels, columns)
+
+
+def _columns_of(reference: DatasetReference) -> Columns:
+    return Columns(reference.columns, where=reference.where)

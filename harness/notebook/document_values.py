@@ -12,9 +12,12 @@ from collections.abc import (
 )
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from harness.dataset.events import choose_label_rows
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.written_values import GRADE_REMEDY, parse_grade
 from harness.english import count_of
+from harness.notebook.argument_types import check_file, check_map
 from harness.notebook.rows_in_memory import (
     is_missing_cell,
     is_path,
@@ -40,6 +43,8 @@ SCORE_COLUMNS = ("score",)
 GRADE_COLUMNS = ("relevance", "grade", "label", "score", "rel")
 
 Value = TypeVar("Value")
+Conditions = Mapping[str, tuple[str, ...]]
+"""Column -> the values of the rows that are labels."""
 
 
 class _ValueKind(NamedTuple, Generic[Value]):
@@ -58,7 +63,26 @@ class _ValueKind(NamedTuple, Generic[Value]):
     """The problem with documents of another type."""
 
 
-def grades_in_memory(qrels: Any, *, has_query_order: bool = False) -> Qrels:
+def parse_conditions(where: Any) -> Conditions:
+    """Return the values of each column that the rows of labels have.
+
+    Raises:
+        InputError: these are no texts.
+
+    >>> parse_conditions({"action": "click", "year": [2025, 2026]})
+    {'action': ('click',), 'year': ('2025', '2026')}
+    """
+    check_map({} if where is None else where, "where", '{"action_name": "click"}')
+    conditions: dict[str, tuple[str, ...]] = {}
+    for column, wanted in (where or {}).items():
+        is_several = isinstance(wanted, list | tuple | Set)
+        conditions[str(column)] = tuple(map(str, wanted if is_several else [wanted]))
+    return conditions
+
+
+def grades_in_memory(
+    qrels: Any, *, has_query_order: bool = False, where: Conditions | None = None
+) -> Qrels:
     """Labels as query id -> document id -> grade.
 
     Args:
@@ -67,6 +91,7 @@ def grades_in_memory(qrels: Any, *, has_query_order: bool = False) -> Qrels:
             doc_id and relevance (default 1), a table in a file, or a TREC file.
         has_query_order: whether a list is in the order of the queries, whose ids are
             unknown here.
+        where: column -> the values of the rows of a table that are labels.
 
     Raises:
         InputError: another type, a grade that is not a whole number, or a duplicate.
@@ -77,13 +102,32 @@ def grades_in_memory(qrels: Any, *, has_query_order: bool = False) -> Qrels:
     {'1': {'7': 1}}
     """
     if is_path(qrels) and not is_table_file(qrels):
+        check_file(qrels, "qrels", "a TREC file, a table, or a dict")
         return read_qrels(str(qrels))
-    if isinstance(qrels, list | tuple) and (has_query_order or not _are_rows(qrels)):
+    is_list = isinstance(qrels, list | tuple) and not _are_rows(qrels)
+    if (has_query_order and is_in_query_order(qrels)) or is_list:
         qrels = dict(enumerate(qrels))
-    grades_by_query = _values_by_query(qrels, "qrels", _GRADES)
+    grades_by_query = _values_by_query(qrels, "qrels", _GRADES, conditions=where or {})
     if not any(grades_by_query.values()):
         raise InputError(Problem("qrels", "there are no labels", '{"q1": {"d1": 1}}'))
     return {query: grades for query, grades in grades_by_query.items() if grades}
+
+
+def is_in_query_order(qrels: Any) -> bool:
+    """Whether labels are a list with an entry for each query, in their order."""
+    if not isinstance(qrels, list | tuple):
+        return False
+    return not qrels or not all(map(_names_query_and_document, qrels))
+
+
+def _names_query_and_document(row: Any) -> bool:
+    """Whether an entry of a list is a row with a query and a document."""
+    if not isinstance(row, Mapping):
+        return False
+    names = {str(name) for name in row}
+    return not names.isdisjoint(QUERY_COLUMNS) and not names.isdisjoint(
+        DOCUMENT_COLUMNS
+    )
 
 
 def _are_rows(qrels: Iterable[Any]) -> bool:
@@ -94,12 +138,13 @@ def _are_rows(qrels: Iterable[Any]) -> bool:
 def run_in_memory(source: Any, where: str) -> RunScores:
     """A run from any type that `harness.compare` takes; InputError for other types."""
     if is_path(source) and not is_table_file(source):
+        check_file(source, where, "a TREC file, a table, or a dict")
         return read_run(str(source))
-    return _values_by_query(source, where, _SCORES)
+    return _values_by_query(source, where, _SCORES, conditions=None)
 
 
 def _values_by_query(
-    source: Any, where: str, kind: _ValueKind[Value]
+    source: Any, where: str, kind: _ValueKind[Value], *, conditions: Conditions | None
 ) -> dict[str, dict[str, Value]]:
     """The documents of each query with their values.
 
@@ -108,23 +153,25 @@ def _values_by_query(
             frame.
         where: its place in a message.
         kind: of the values.
+        conditions: of the rows that are labels; None if they are no labels.
     """
     documents_by_query: dict[str, list[tuple[Any, Any]]] = {}
     if isinstance(source, Mapping):
-        for query, documents in unique_by_id(source.items(), where, "query").items():
+        queries = unique_by_id(source, source.values(), where, noun="query")
+        for query, documents in queries.items():
             query_where = f"{where}[{query!r}]"
             documents_by_query[query] = _query_documents(documents, query_where, kind)
     else:
-        for query, document, value in _read_rows(source, where, kind):
+        for query, document, value in _read_rows(source, where, kind, conditions):
             documents_by_query.setdefault(query, []).append((document, value))
     values_by_query: dict[str, dict[str, Value]] = {}
     for query, pairs in documents_by_query.items():
         query_where = f"{where}[{query!r}]"
-        parsed = (
-            (document, kind.parse(value, document, query_where))
-            for document, value in pairs
+        documents = [document for document, _ in pairs]
+        parsed = (kind.parse(value, document, query_where) for document, value in pairs)
+        values_by_query[query] = unique_by_id(
+            documents, parsed, query_where, noun="document"
         )
-        values_by_query[query] = unique_by_id(parsed, query_where, "document")
     return values_by_query
 
 
@@ -147,16 +194,16 @@ def _query_documents(
 
 
 def unique_by_id(
-    pairs: Iterable[tuple[Any, Value]], where: str, noun: str
+    keys: Iterable[Any], contents: Iterable[Value], where: str, *, noun: str
 ) -> dict[str, Value]:
     """A table by id, as text; InputError for duplicates, such as 1 and "1"."""
     table: dict[str, Value] = {}
-    for key, value in pairs:
+    for key, content in zip(keys, contents, strict=True):
         id_ = _parse_id(key, where)
         if id_ in table:
             problem = f"{noun} {id_!r} occurs twice"
             raise InputError(Problem(where, problem, f"give each {noun} once"))
-        table[id_] = value
+        table[id_] = content
     return table
 
 
@@ -210,15 +257,17 @@ _SCORES = _ValueKind[float](
 
 
 def _read_rows(
-    source: Any, where: str, kind: _ValueKind[Value]
+    source: Any, where: str, kind: _ValueKind[Value], conditions: Conditions | None
 ) -> Iterator[tuple[str, str, Any]]:
     """Query, document and value of each row of a table or a frame."""
     problems = ReadProblems()
     read_rows = open_rows(source, where)
-    rows = [row for _, row in read_rows(problems)]
+    rows = list(read_rows(problems))
+    if conditions is not None:
+        rows = choose_label_rows(rows, conditions, where, problems)
     if problems:
         raise InputError(problems.problems)
-    columns = list(rows[0]) if rows else []
+    columns = list(rows[0].cells) if rows else []
     query_column = _find_column(QUERY_COLUMNS, columns)
     document_column = _find_column(DOCUMENT_COLUMNS, columns)
     value_column = _find_column(kind.columns, columns)
@@ -232,7 +281,7 @@ def _read_rows(
     query_ids = _id_column(rows, query_column, where)
     document_ids = _id_column(rows, document_column, where)
     for row, query_id, doc_id in zip(rows, query_ids, document_ids, strict=True):
-        value = kind.default if value_column is None else row[value_column]
+        value = kind.default if value_column is None else row.cells[value_column]
         yield query_id, doc_id, value
 
 
@@ -241,10 +290,10 @@ def _find_column(usual_names: Iterable[str], columns: Collection[str]) -> str | 
     return next((name for name in usual_names if name in columns), None)
 
 
-def _id_column(rows: Sequence[Mapping[str, Any]], column: str, where: str) -> list[str]:
+def _id_column(rows: Sequence[Row], column: str, where: str) -> list[str]:
     """A column of ids; other values become a problem that shows the first."""
     column_where = f"{where}[{column!r}]"
-    cells = [row[column] for row in rows]
+    cells = [row.cells[column] for row in rows]
     if _are_ascii_ids(cells):
         return cells
     collections = [

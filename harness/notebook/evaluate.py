@@ -10,7 +10,10 @@ from typing import Any
 from harness import pipeline
 from harness.console.progress import progress_display
 from harness.measures import parse_measure
+from harness.notebook.argument_types import check_map, check_text, measure_names
 from harness.notebook.dataset_in_memory import source_in_memory
+from harness.notebook.document_values import Conditions, parse_conditions
+from harness.notebook.python_words import remedy_as_python, without_flags
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
 from harness.running.options import RunOptions
@@ -35,6 +38,7 @@ def evaluate(
     margin: float | None = None,
     name: str = "evaluation",
     columns: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     progress: bool | None = None,
     **more: Any,
 ) -> NotebookResults:
@@ -61,6 +65,8 @@ def evaluate(
             equivalent.
         name: of the results.
         columns: names of columns of frames and tables, such as {"text": "description"}.
+        where: column -> the value, or values, of the rows that are labels, such as
+            {"action_name": "click"}.
         progress: whether it is shown on standard error; by default in a terminal or a
             notebook.
         more: further keys of an experiment file: depth=10,
@@ -87,13 +93,20 @@ def evaluate(
                 'give each a name: {"bm25": "bm25"}',
             )
         )
+    conditions = parse_conditions(where)
+    check_map(columns or {}, "columns", '{"text": "description"}')
+    declared = {"columns": columns or {}, "where": conditions}
+    check_text(primary, "primary", 'a measure: "nDCG@10"')
     all_measures = _all_measures(primary, measures)
     statistics = {**more.pop("statistics", {})}
     if margin is not None:
         statistics["margin"] = margin
     tables: dict[str, Any] = {
         "name": name,
-        "dataset": _dataset_table(documents, queries, qrels, dict(columns or {})),
+        "dataset": {
+            "path": _dataset_path(documents, queries, qrels, conditions),
+            **{key: dict(content) for key, content in declared.items() if content},
+        },
         "primary": primary,
         "measures": all_measures,
     }
@@ -119,7 +132,7 @@ def evaluate(
 
 def _all_measures(primary: str, measures: str | Sequence[str]) -> list[str]:
     """Return the primary measure, then the others."""
-    names = [measures] if isinstance(measures, str) else measures
+    names = measure_names(measures)
     others = [
         name
         for name in names
@@ -142,36 +155,16 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
         where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
         where = where.removeprefix(NO_FILE_PREFIX)
         remedy = remedy_as_python(problem.remedy)
-        problems.append(problem._replace(where=where, remedy=remedy))
+        changed = problem._replace(where=where, remedy=remedy)
+        problems.append(changed._replace(what=without_flags(problem.what)))
     return InputError(problems)
 
 
-def remedy_as_python(remedy: str) -> str:
-    """The fix in terms of Python arguments.
-
-    >>> remedy = 'say which: columns = { grade = "stars" } (--columns grade=stars)'
-    >>> remedy_as_python(remedy)
-    'say which: columns={"grade": "stars"}'
-    >>> remedy_as_python('set dangling = "drop" under [relevance] (--dangling drop)')
-    'set relevance={"dangling": "drop"}'
-    """
-    plain = re.sub(r" \(--[\w-]+ ?(?:'[^']*'|[^()'])*\)", "", remedy)
-    plain = re.sub(r'columns = \{ (\w+) = ("[^"]*") \}', r'columns={"\1": \2}', plain)
-    plain = re.sub(r'(\w+) = ("[^"]*"|\w+) under \[(\w+)\]', r'\3={"\1": \2}', plain)
-    return re.sub(r"(\w+) = (?=[\"\[{…])", r"\1=", plain)
-
-
-def _dataset_table(
-    documents: Any, queries: Any, qrels: Any, columns: dict[str, str]
-) -> dict[str, Any]:
-    """The data set's table; a single path as in a file."""
-    table: dict[str, Any] = {}
+def _dataset_path(
+    documents: Any, queries: Any, qrels: Any, conditions: Conditions
+) -> str | NamedObject:
+    """Return where the data set is; a single path as in a file."""
     if queries is None and qrels is None and isinstance(documents, str | Path):
-        table["path"] = str(documents)
-    else:
-        source = source_in_memory(documents, queries, qrels)
-        label = f"{OBJECT_PREFIX}documents and queries in memory"
-        table["path"] = NamedObject(label, source)
-    if columns:
-        table["columns"] = columns
-    return table
+        return str(documents)
+    source = source_in_memory(documents, queries, qrels, conditions)
+    return NamedObject(f"{OBJECT_PREFIX}documents and queries in memory", source)

@@ -22,6 +22,7 @@ from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
 from harness.report.write import write_report
 from harness.wording.conclusion import conclusion_sentences
+from harness.wording.failures import failure_lines
 from retrievers.errors import InputError, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -122,8 +123,7 @@ class NotebookResults(Results):
     def __str__(self) -> str:
         """The terminal's output at the end of a run, and why retrievers failed."""
         text = rendered_text(results_lines, self, False).rstrip("\n")
-        failures = self.manifest.failed.items()
-        return "\n".join([text, *(f"{name}: {error}" for name, error in failures)])
+        return "\n".join([text, *failure_lines(self.manifest.failed.items())])
 
     def _repr_html_(self) -> str:
         """The verdict, the leaderboard and its paired differences."""

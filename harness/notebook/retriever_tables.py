@@ -1,8 +1,8 @@
 """Python objects as retrievers of an experiment."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from harness.experiment import NAME_PATTERN
 from harness.experiment.table_values import walk_values
@@ -15,6 +15,13 @@ from retrievers.types import Retriever
 
 RetrieverTable = dict[str, Any]
 """A table of [[retrievers]]."""
+
+
+class NamedTable(NamedTuple):
+    """The table of a retriever, without its name."""
+
+    name: str
+    table: RetrieverTable
 
 
 def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
@@ -37,16 +44,15 @@ def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
     >>> parts[1]["encoder"]
     {'kind': 'sentence-transformers', 'model': 'minilm'}
     """
-    tables = {
-        name: _retriever_table(retriever, name)
+    tables = [
+        NamedTable(name, _retriever_table(retriever, name))
         for name, retriever in retrievers.items()
-    }
-    object_names = _object_names(tables)
-    tables = {name: name_objects(table, object_names) for name, table in tables.items()}
-    return [
-        {"name": name, **_replace_parts(table, tables)}
-        for name, table in tables.items()
     ]
+    object_names = _object_names(tables)
+    tables = [
+        NamedTable(name, name_objects(table, object_names)) for name, table in tables
+    ]
+    return [{"name": name, **_replace_parts(table, tables)} for name, table in tables]
 
 
 def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
@@ -72,13 +78,13 @@ def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
     return {"kind": form, "encoder": encoder}
 
 
-def _object_names(tables: Mapping[str, RetrieverTable]) -> dict[int, str]:
+def _object_names(tables: Sequence[NamedTable]) -> dict[int, str]:
     """Return the identity of each Python object -> its name.
 
     It is named after the first retriever that has it.
     """
     object_names: dict[int, str] = {}
-    for name, table in tables.items():
+    for name, table in tables:
         values = (value for _, value in walk_values(table))
         objects = [value for value in values if isinstance(value, NamedObject)]
         for number, named_object in enumerate(objects, start=1):
@@ -99,7 +105,7 @@ def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
 
 
 def _replace_parts(
-    table: RetrieverTable, tables: Mapping[str, RetrieverTable]
+    table: RetrieverTable, tables: Sequence[NamedTable]
 ) -> RetrieverTable:
     """A table in which parts that are retrievers of the experiment are names."""
     if "of" not in table:
@@ -110,10 +116,10 @@ def _replace_parts(
     return {**table, "of": _name_or_table(part, tables)}
 
 
-def _name_or_table(part: Any, tables: Mapping[str, RetrieverTable]) -> Any:
+def _name_or_table(part: Any, tables: Sequence[NamedTable]) -> Any:
     if not isinstance(part, Mapping):
         return part
-    for name, table in tables.items():
+    for name, table in tables:
         if table == part:
             return name
     return _replace_parts(dict(part), tables)

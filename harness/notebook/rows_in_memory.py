@@ -9,8 +9,9 @@ from typing import Any
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
+from harness.dataset.row import Row
 from harness.dataset.rows import PLAIN_TEXT_SUFFIXES, TABLE_SUFFIXES
-from harness.dataset.source import SourceLocation, TableRow
+from harness.dataset.source import SourceLocation
 from harness.dataset.table_source import RowSource, rows_of_files
 from harness.dataset.usual_names import usual_column
 from retrievers.errors import InputError, Problem
@@ -64,16 +65,18 @@ def _rows_in_memory(source: Any, where: str) -> RowSource:
 
 def _rows_of_items(
     items: Callable[[], Iterable[tuple[Any, Any]]], where: str, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
+) -> Iterator[Row]:
     """Rows of ids with a text or columns."""
     path = Path(where)
     for number, (key, content) in enumerate(items(), start=1):
         location = SourceLocation(path, number)
         if isinstance(content, str):
-            yield location, {"_id": key, "text": content}
+            yield Row(location, {"_id": key, "text": content})
         elif isinstance(content, Mapping):
-            row = dict(content)
-            yield location, row if _has_id(row, where) else {"_id": key, **row}
+            cells = dict(content)
+            if not _has_id(cells, where):
+                cells = {"_id": key, **cells}
+            yield Row(location, cells)
         else:
             problem = f"is not text but {repr_in_message(content)}"
             remedy = 'a text, or {"title": …, "text": …}'
@@ -87,9 +90,7 @@ def _has_id(columns: Iterable[str], where: str) -> bool:
     return usual_column(kind, tuple(columns)) is not None
 
 
-def _rows_of_frame(
-    frame: Any, where: str, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
+def _rows_of_frame(frame: Any, where: str, problems: ReadProblems) -> Iterator[Row]:
     """Rows of a frame of any library; a missing cell is None."""
     path = Path(where)
     names = [str(column) for column in frame.columns]
@@ -102,7 +103,8 @@ def _rows_of_frame(
         columns.insert(0, list(range(len(frame)) if index is None else index))
     for number, cells in enumerate(zip(*columns, strict=True), start=1):
         values = (None if is_missing_cell(cell) else cell for cell in cells)
-        yield SourceLocation(path, number), dict(zip(names, values, strict=True))
+        row_cells = dict(zip(names, values, strict=True))
+        yield Row(SourceLocation(path, number), row_cells)
 
 
 def is_missing_cell(cell: Any) -> bool:

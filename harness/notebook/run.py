@@ -8,6 +8,8 @@ from typing import Any
 from harness import pipeline, records, several_sets
 from harness.console.progress import progress_display
 from harness.experiment import Experiment, load_sets
+from harness.notebook.argument_types import check_path
+from harness.notebook.python_words import problems_without_flags
 from harness.notebook.results import NotebookResults
 from harness.running.options import RunOptions
 
@@ -42,7 +44,11 @@ def run(
     ...     run("experiments/japanese.toml", RunOptions(folder), progress=False)
     <Results 'japanese': 2 retrievers, 138 queries>
     """
-    with _with_progress(options, progress) as watched_options:
+    _check_experiment(experiment)
+    with (
+        problems_without_flags(),
+        _with_progress(options, progress) as watched_options,
+    ):
         results = pipeline.run(experiment, watched_options)
         return NotebookResults.from_results(results)
 
@@ -82,12 +88,22 @@ def run_sets(
     ...     list(run_sets(tables, RunOptions(folder), progress=False))
     ['survey-templates-en', 'survey-templates-ja']
     """
-    with _with_progress(options, progress) as watched_options:
+    _check_experiment(experiment)
+    with (
+        problems_without_flags(),
+        _with_progress(options, progress) as watched_options,
+    ):
         sets = several_sets.run_sets(load_sets(experiment), watched_options)
         return {
             results.manifest.name: NotebookResults.from_results(results)
             for results in sets
         }
+
+
+def _check_experiment(experiment: Any) -> None:
+    """Raise InputError if an argument cannot be an experiment."""
+    if not isinstance(experiment, Mapping | Experiment):
+        check_path(experiment, "experiment", "the path of a .toml file, or its tables")
 
 
 @contextmanager
@@ -114,4 +130,6 @@ def open_results(folder: str | Path) -> NotebookResults:
     >>> open_results(results.folder)
     <Results 'evaluation': 1 retrievers, 1 queries>
     """
-    return NotebookResults.from_results(records.read_results(folder))
+    check_path(folder, "folder", "the path of a results folder")
+    with problems_without_flags():
+        return NotebookResults.from_results(records.read_results(folder))

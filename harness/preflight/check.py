@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from harness.build.build import build
-from harness.build.built_retriever import BuiltRetriever, without_filter
+from harness.build.built_retriever import BuiltRetriever
 from harness.build.extras import all_extras_named, missing_extras
 from harness.build.missing import (
     missing_requirements,
     name_retriever,
     unanswered_queries,
 )
+from harness.build.shared_words import unshared_queries
 from harness.dataset import Dataset, DatasetReference, parse_reference
 from harness.dataset import load_dataset as load_dataset
 from harness.dataset.extras import missing_dataset_extras
@@ -27,7 +28,6 @@ from harness.preflight.detectable import (
 from harness.preflight.plan import RunPlan, plan_run
 from harness.preflight.truncation import TruncationEstimate, estimate_truncation
 from retrievers.agents.agent import Agent
-from retrievers.bm25 import BM25, queries_without_shared_word
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.user_code import require_module
@@ -135,30 +135,19 @@ def _check_dataset(reference: DatasetReference) -> CheckReport:
     with all_extras_named(partial(missing_dataset_extras, reference)):
         dataset = load_dataset(reference)
     detectable = DetectableDifference(len(scorable_queries(dataset)))
-    warnings = tuple(_unshared_queries(dataset, None))
+    warnings = tuple(_unshared_queries(dataset, ()))
     return CheckReport(
         dataset, summarise_dataset(dataset), detectable, warnings=warnings
     )
 
 
 def _unshared_queries(
-    dataset: Dataset, stemming: str | None
+    dataset: Dataset, retrievers: Sequence[BuiltRetriever]
 ) -> Iterator[UnsharedQueries]:
     """Yield the queries without a word of the corpus, if there are any."""
-    ids = queries_without_shared_word(dataset.queries, dataset.documents, stemming)
+    ids = unshared_queries(dataset, retrievers)
     if ids:
         yield UnsharedQueries(tuple(ids), len(dataset.queries))
-
-
-def _unshared_by_bm25(
-    retrievers: Sequence[BuiltRetriever], dataset: Dataset
-) -> Iterator[UnsharedQueries]:
-    """Yield the queries for which the first BM25 of an experiment finds nothing."""
-    for built in retrievers:
-        for part in map(without_filter, built.other_retrievers):
-            if isinstance(part, BM25):
-                yield from _unshared_queries(dataset, part.stemming)
-                return
 
 
 def _check_experiment(
@@ -179,7 +168,7 @@ def _check_experiment(
     warnings = (
         *truncations,
         *_model_warnings(retrievers),
-        *_unshared_by_bm25(retrievers, dataset),
+        *_unshared_queries(dataset, retrievers),
     )
     services: tuple[RespondingService, ...] = ()
     if ping:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
 from harness.experiment import JudgeConfig
+from harness.wording.failures import failure_line
 from retrievers.asked_service import AskedService
 from retrievers.cache import Cache, default_cache_path
 from retrievers.errors import BackendError, HarnessError
@@ -58,7 +59,7 @@ def ping_services(
             with wrap_user_errors(()):
                 service.ping()
         except HarnessError as failure:
-            failures.append(f"{service.retriever}: {failure}")
+            failures.append(failure_line(service.retriever, str(failure)))
         else:
             responding.append(service)
     if failures:

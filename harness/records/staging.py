@@ -17,7 +17,7 @@ REPORT_FILE = "report.html"
 """The last file of a run with a report, after the manifest: its folder is complete."""
 LOCKED = (
     "another run of this experiment is writing here",
-    "wait for it, or choose another --results",
+    "wait for it, or choose another folder of results (--results)",
 )
 
 
@@ -51,7 +51,7 @@ def staging_folder(folder: Path) -> Iterator[Path]:
             staging_dir.mkdir()
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
-            remedy = "choose another --results"
+            remedy = "choose another folder of results (--results)"
             raise InputError(Problem(str(folder.parent), problem, remedy)) from None
         try:
             yield staging_dir
@@ -149,7 +149,7 @@ def _recover(folder: Path, staging_dir: Path) -> None:
     has_manifest = (staging_dir / "manifest.json").is_file()
     if has_manifest and (manifest is None or manifest.name != folder.name):
         problem = "holds other results"
-        remedy = "move them, or choose another --results"
+        remedy = "move them, or choose another folder of results (--results)"
         raise InputError(Problem(str(staging_dir), problem, remedy))
     if manifest is not None and _is_complete(staging_dir, manifest):
         publish(staging_dir, folder)

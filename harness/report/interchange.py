@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.measures import parse_measure
 from harness.report.escape import escape_spreadsheet_cell
+from harness.report.report_file import ReportFile
 from harness.report.view import View
 
 MTEB_NAMES = {
@@ -21,13 +22,16 @@ MTEB_NAMES = {
 """Measures that MTEB computes in the same way, with its names."""
 
 
-def mteb_results(view: View) -> dict[str, str]:
-    """Return a result for each retriever in MTEB's format.
+def mteb_results(view: View) -> list[ReportFile]:
+    """Return a file for each retriever in MTEB's format.
 
     Measures that MTEB defines differently are left out. `main_score` is the primary
     measure.
     """
-    return {retriever: _mteb_result(view, retriever) for retriever in view.retrievers}
+    return [
+        ReportFile(f"tables/{retriever}.mteb.json", _mteb_result(view, retriever))
+        for retriever in view.retrievers
+    ]
 
 
 def _mteb_result(view: View, retriever: str) -> str:

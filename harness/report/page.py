@@ -8,9 +8,9 @@ from harness.evaluation.judging_effort import pool_command
 from harness.pages import visible_text
 from harness.records import Results
 from harness.report.language import language_attribute
-from harness.report.sections.decision import first_screen
+from harness.report.sections.decision import DecisionContext, first_screen
 from harness.report.templates import (
-    Section,
+    AnySection,
     html_environment,
     render_page,
     render_section,
@@ -26,7 +26,7 @@ LINKED_SECTIONS = ("fails", "slices", "cost", "measures", "pairs", "sweep", "dat
 
 
 def report_page(
-    view: View, sections: Sequence[Section], files: Iterable[str] = ()
+    view: View, sections: Sequence[AnySection], files: Iterable[str] = ()
 ) -> str:
     """Return the report as one HTML file.
 
@@ -45,7 +45,11 @@ def report_page(
         )
         for section in sections
     }
-    screen = sections[0].context["screen"]
+    screen = next(
+        section.context.screen
+        for section in sections
+        if isinstance(section.context, DecisionContext)
+    )
     variables = {
         "view": view,
         "title": f"{view.manifest.name}: {screen.headline}",

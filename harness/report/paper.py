@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -11,12 +11,20 @@ from markupsafe import Markup
 from harness.english import count_of, count_units, p_text, percent_text
 from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
+from harness.report.report_file import ReportFile
 from harness.report.view import View, beaten_letters, retriever_letters, runner_up
 from harness.wording.verdicts import pair_sentence, settings_sentence, verdict_cell
 
 
-def citation_texts(view: View) -> Mapping[str, str]:
-    """The texts to copy, by name.
+class Citation(NamedTuple):
+    """A text to copy."""
+
+    title: str
+    text: str
+
+
+def citation_texts(view: View) -> list[Citation]:
+    """The texts to copy.
 
     The sentence compares the leader with the next, with n, test, interval and adjusted
     p.
@@ -36,12 +44,13 @@ def citation_texts(view: View) -> Mapping[str, str]:
         f"  note = {{retriever-harness {escape_latex(version)}, "
         f"data {escape_latex(digest)}}}\n}}"
     )
-    return {
-        "Sentence": sentence,
-        "LaTeX": f"{escape_latex(sentence)}\n\\input{{tables/leaderboard.tex}}",
-        "BibTeX": bibtex,
-        "Data": digest,
-    }
+    latex = f"{escape_latex(sentence)}\n\\input{{tables/leaderboard.tex}}"
+    return [
+        Citation("Sentence", sentence),
+        Citation("LaTeX", latex),
+        Citation("BibTeX", bibtex),
+        Citation("Data", digest),
+    ]
 
 
 def _citation_sentence(view: View, queries: str) -> str:
@@ -61,8 +70,8 @@ def _citation_sentence(view: View, queries: str) -> str:
     )
 
 
-def latex_tables(view: View) -> dict[str, str]:
-    """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
+def latex_tables(view: View) -> list[ReportFile]:
+    """Return the LaTeX tables: leaderboard, describe, comparisons."""
     measures = view.measures
     variables = {
         "view": view,
@@ -78,7 +87,10 @@ def latex_tables(view: View) -> dict[str, str]:
     if len(view.retrievers) > 1:
         tables.append("comparisons")
     template = _latex_environment().get_template("table.tex")
-    return {table: template.render(which=table, **variables) for table in tables}
+    return [
+        ReportFile(f"tables/{table}.tex", template.render(which=table, **variables))
+        for table in tables
+    ]
 
 
 def _latex_environment() -> jinja2.Environment:

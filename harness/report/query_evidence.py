@@ -58,7 +58,6 @@ class EvidenceGroup(NamedTuple):
     """All its queries, also those that the page has no room for."""
     queries: tuple[int, ...]
     """Those on the page, by their number."""
-    is_part: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,20 @@
 """A page of scores alone."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from harness.english import count_units
 from harness.evaluation.evaluation import Evaluation
 from harness.records import new_text_file
 from harness.report.templates import render_page
 from harness.wording.conclusion import verdict_lines
-from harness.writing.evaluation_tables import comparison_rows, summary_rows
+from harness.wording.verdicts import verdict_cell
 
-ClaimsSection = Mapping[str, Any]
-"""Variables of a template."""
+if TYPE_CHECKING:
+    from harness.answers.claim_fates import ClaimsSection
 
 
 def write_scores_page(
@@ -22,7 +23,7 @@ def write_scores_page(
     evaluation: Evaluation,
     notes: Sequence[str] = (),
     *,
-    section: ClaimsSection = MappingProxyType({}),
+    section: ClaimsSection | None = None,
 ) -> None:
     """Write the page as one HTML file without scripts.
 
@@ -31,32 +32,27 @@ def write_scores_page(
         title: of the page.
         evaluation: its content.
         notes: warnings about the numbers.
-        section: for answers, the fate of their claims: see `harness.answers.case`.
+        section: for answers, the fate of their claims.
 
     Raises:
         InputError: the file cannot be written.
     """
-    summary = summary_rows(evaluation.summary)
-    rows = comparison_rows(evaluation)
-    measures = list(dict.fromkeys(row["measure"] for row in summary))
-    families = {measure: _rows_of_measure(rows, measure) for measure in measures}
+    measures = list(evaluation.summary)
+    retrievers = [name for rows in evaluation.summary.values() for name in rows]
+    families = {
+        measure: evaluation.comparisons.get(measure, ()) for measure in measures
+    }
     variables = {
         "title": title,
         "verdict": verdict_lines(evaluation),
         "evaluation": evaluation,
         "queries": count_units(evaluation.n, evaluation.clusters),
         "measures": measures,
-        "names": list(dict.fromkeys(row["retriever"] for row in summary)),
-        "means": {(row["retriever"], row["measure"]): row for row in summary},
+        "names": list(dict.fromkeys(retrievers)),
+        "verdict_cell": verdict_cell,
         "families": families,
         "notes": notes,
         "section": section,
     }
     with new_text_file(path) as file:
         file.write(render_page("scores.html", variables))
-
-
-def _rows_of_measure(
-    rows: Sequence[Mapping[str, Any]], measure: str
-) -> list[Mapping[str, Any]]:
-    return [row for row in rows if row["measure"] == measure]

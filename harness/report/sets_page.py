@@ -15,6 +15,7 @@ from harness.records.data_sets_csv import SET_COLUMN_PREFIX, SETS_COLUMNS, SETS_
 from harness.report.charts.strip import StripAxis, fit_strip_axis
 from harness.report.language import language_attribute
 from harness.report.query_browser import QueryBrowser, build_query_browser
+from harness.report.report_file import ReportFile
 from harness.report.sections.failing_slices import failing_slices
 from harness.report.sections.fails import (
     MAX_PAGE_BYTES,
@@ -91,15 +92,15 @@ def write_sets_page(
         InputError: the sets have nothing in common, or a file cannot be written.
     """
     comparison = compare_sets_of_folder(sets)
-    files: dict[str, str] = {}
+    files: list[ReportFile] = []
     if report:
         views = [build_view(results, shows_texts=shows_texts) for results in sets]
         files = _report_files(folder.name, comparison, views)
     # The table is last: it marks the folder as complete.
-    files[SETS_FILE] = _sets_table(comparison)
-    for file_name, content in files.items():
-        with new_text_file(folder / file_name) as file:
-            file.write(content)
+    files.append(ReportFile(SETS_FILE, _sets_table(comparison)))
+    for report_file in files:
+        with new_text_file(folder / report_file.path) as file:
+            file.write(report_file.content)
 
 
 def _sets_table(comparison: SetsComparison) -> str:
@@ -114,18 +115,18 @@ def _sets_table(comparison: SetsComparison) -> str:
 
 def _report_files(
     title: str, comparison: SetsComparison, views: Sequence[View]
-) -> dict[str, str]:
-    """Return the files of the report: file name -> content."""
+) -> list[ReportFile]:
+    """Return the files of the report."""
     sentences = sets_sentences(comparison, MAX_PAIR_SENTENCES)
     markdown = (
         html_environment()
         .get_template("data_sets.md")
         .render(title=title, comparison=comparison, sentences=sentences)
     )
-    return {
-        "report.md": markdown,
-        "report.html": _sets_html(title, comparison, views),
-    }
+    return [
+        ReportFile("report.md", markdown),
+        ReportFile("report.html", _sets_html(title, comparison, views)),
+    ]
 
 
 def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) -> str:

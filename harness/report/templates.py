@@ -1,9 +1,10 @@
 """Templates filled in, with their text escaped."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
 import jinja2
 from markupsafe import Markup, escape
@@ -30,8 +31,11 @@ from harness.report.numbers import (
 )
 from harness.wording.dates import short_date_text
 
+ContextT_co = TypeVar("ContextT_co", covariant=True)
 
-class Section(NamedTuple):
+
+@dataclass(frozen=True, slots=True)
+class Section(Generic[ContextT_co]):
     """One section.
 
     Its template is `<id>.html`, with a block for the page and one for Markdown.
@@ -39,9 +43,12 @@ class Section(NamedTuple):
 
     id: str
     title: str
-    context: Mapping[str, Any]
-    """The variables of the template."""
+    context: ContextT_co
+    """A frozen dataclass of the section; its fields are the names of the template."""
     figures: tuple[Figure, ...] = ()
+
+
+AnySection = Section[object]
 
 
 TEMPLATE_FILTERS = {
@@ -80,7 +87,7 @@ SHARED_MACROS = (
 
 
 def render_section(
-    environment: jinja2.Environment, section: Section, block: str, **variables: Any
+    environment: jinja2.Environment, section: AnySection, block: str, **variables: Any
 ) -> str:
     """Render one of the two blocks of a section's template, from its context.
 
@@ -191,7 +198,3 @@ def trusted_markup(code: str) -> Markup:
 
 def _call_trusted(function: Any, *arguments: Any) -> Markup:
     return trusted_markup(function(*arguments).replace("<", "&lt;"))
-
-
-TemplateRow = Mapping[str, Any]
-"""A row of a table, by the names in its template."""

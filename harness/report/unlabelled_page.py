@@ -268,9 +268,9 @@ def _groups(view: UnlabelledView, on_page: Sequence[str]) -> Iterator[EvidenceGr
     for title, query_ids in groups.items():
         numbers = tuple(number_by_id[query_id] for query_id in query_ids)
         if numbers:
-            yield EvidenceGroup(title, len(numbers), numbers, is_part=False)
+            yield EvidenceGroup(title, len(numbers), numbers)
     every = tuple(range(len(on_page)))
-    yield EvidenceGroup("All queries", len(view.first_hits), every, is_part=False)
+    yield EvidenceGroup("All queries", len(view.first_hits), every)
 
 
 def _groups_by_agreement(

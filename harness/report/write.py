@@ -20,10 +20,15 @@ from harness.report.escape import escape_markdown
 from harness.report.interchange import mteb_results, spreadsheet_csv
 from harness.report.page import report_page
 from harness.report.paper import latex_tables
+from harness.report.report_file import ReportFile
 from harness.report.sections import SECTIONS
-from harness.report.sections.fails import REMAINING_PAGE, remaining_queries
+from harness.report.sections.fails import (
+    REMAINING_PAGE,
+    FailsContext,
+    remaining_queries,
+)
 from harness.report.templates import (
-    Section,
+    AnySection,
     render_section,
     text_environment,
 )
@@ -35,7 +40,7 @@ MAX_TABLE_QUERIES = 200
 """Queries that a table lists."""
 
 
-def markdown_report(view: View, sections: Sequence[Section]) -> str:
+def markdown_report(view: View, sections: Sequence[AnySection]) -> str:
     """Return report.md, from the same contexts as the page.
 
     Images are the files under figures/.
@@ -62,8 +67,10 @@ def escape_markdown_value(value: Any) -> Any:
     return value
 
 
-def unlabelled_report(results: Results, *, shows_texts: bool = True) -> dict[str, str]:
-    """Return the files of the report: file name -> content."""
+def unlabelled_report(
+    results: Results, *, shows_texts: bool = True
+) -> list[ReportFile]:
+    """Return the files of the report."""
 
     def text_of(query_id: str) -> str:
         return results.queries[query_id].query.text if shows_texts else ""
@@ -80,7 +87,7 @@ def unlabelled_report(results: Results, *, shows_texts: bool = True) -> dict[str
     environment = text_environment(escape_markdown_value)
     markdown = environment.get_template("unlabelled.md").render(**variables)
     page = unlabelled_page(results, shows_texts=shows_texts)
-    return {"report.html": page, "report.md": markdown}
+    return [ReportFile("report.html", page), ReportFile("report.md", markdown)]
 
 
 def write_report(results: Results, *, shows_texts: bool = True) -> None:
@@ -99,39 +106,45 @@ def write_report(results: Results, *, shows_texts: bool = True) -> None:
     files = write(results, shows_texts=shows_texts)
     for folder in ("figures", "tables"):
         shutil.rmtree(results.folder / folder, ignore_errors=True)
-    if REMAINING_PAGE not in files:
+    if REMAINING_PAGE not in [file.path for file in files]:
         (results.folder / REMAINING_PAGE).unlink(missing_ok=True)
-    for file_name, content in files.items():
-        with new_text_file(results.folder / file_name) as file:
-            file.write(content)
+    for report_file in files:
+        with new_text_file(results.folder / report_file.path) as file:
+            file.write(report_file.content)
 
 
-def _scored_report(results: Results, *, shows_texts: bool) -> dict[str, str]:
-    """The files of a report with scores: file name -> content."""
+def _scored_report(results: Results, *, shows_texts: bool) -> list[ReportFile]:
+    """The files of a report with scores."""
     view = build_view(results, shows_texts=shows_texts)
-    sections: list[Section] = []
+    sections: list[AnySection] = []
     for build_section in SECTIONS:
         section = build_section(view)
         if section is not None:
             sections.append(section)
-    files: dict[str, str] = {}
+    files: list[ReportFile] = []
     for section in sections:
-        for figure in section.figures:
-            files[f"figures/{figure.name}.svg"] = svg_file(figure)
-    for table_name, table in latex_tables(view).items():
-        files[f"tables/{table_name}.tex"] = table
-    for retriever, result in mteb_results(view).items():
-        files[f"tables/{retriever}.mteb.json"] = result
-    files["tables/queries.csv"] = spreadsheet_csv(view)
-    files["report.md"] = markdown_report(view, sections)
-    (fails,) = (section for section in sections if section.id == "fails")
+        files += [
+            ReportFile(f"figures/{figure.name}.svg", svg_file(figure))
+            for figure in section.figures
+        ]
+    files += latex_tables(view)
+    files += mteb_results(view)
+    files.append(ReportFile("tables/queries.csv", spreadsheet_csv(view)))
+    files.append(ReportFile("report.md", markdown_report(view, sections)))
+    (fails,) = (
+        section.context
+        for section in sections
+        if isinstance(section.context, FailsContext)
+    )
     remaining = remaining_queries(view, fails)
     if remaining is not None:
         remaining_sections = [sections[0], remaining.section]
-        files[REMAINING_PAGE] = report_page(remaining.view, remaining_sections)
-    linked_files = {*_other_files(results), *files, "manifest.json"} - {"report.html"}
-    files["report.html"] = report_page(view, sections, linked_files)
-    return files
+        page = report_page(remaining.view, remaining_sections)
+        files.append(ReportFile(REMAINING_PAGE, page))
+    paths = [file.path for file in files]
+    linked_files = {*_other_files(results), *paths, "manifest.json"} - {"report.html"}
+    page = report_page(view, sections, linked_files)
+    return [*files, ReportFile("report.html", page)]
 
 
 def _other_files(results: Results) -> list[str]:

@@ -163,7 +163,7 @@ def _left_out(query: Query, context: RunContext) -> frozenset[str]:
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
     queries = state.context.dataset.queries
     if len(rankings) != len(queries):
-        message = f"{len(rankings)} rankings came back for {len(queries)} queries"
+        message = f"returned {len(rankings)} rankings for {len(queries)} queries"
         raise BackendError(message)
     return {query.id: ranking for query, ranking in zip(queries, rankings, strict=True)}
 

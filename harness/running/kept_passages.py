@@ -37,7 +37,7 @@ def keep_passages(
     if changed:
         raise BackendError(
             f"{count_of(len(changed), 'document')} (such as {changed[0]!r}) have a "
-            "passage that does not stand in their text: cut texts without changing "
+            "passage that is not in their text: cut texts without changing "
             "them, or leave out the measures of passages"
         )
     facts = result.facts

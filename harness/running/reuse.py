@@ -110,15 +110,17 @@ def _runs_left_out(
         if retriever not in retrievers:
             message = f"there is no retriever {retriever!r}"
             remedy = did_you_mean(retriever, retrievers)
-            raise InputError(Problem("--only", message, remedy))
+            raise InputError(Problem("only", message, remedy))
     if not only:
         return {}
     if earlier is None:
         message = "holds no results of this experiment and this data"
-        raise InputError(Problem(str(folder), message, "run once without --only"))
+        remedy = "run all retrievers once (without --only)"
+        raise InputError(Problem(str(folder), message, remedy))
     left_out = [retriever for retriever in retrievers if retriever not in only]
     absent = [name for name in left_out if name not in earlier.retrievers]
     if absent:
         message = f"holds no rankings of {', '.join(absent)}"
-        raise InputError(Problem(str(folder), message, "name them under --only too"))
+        remedy = "name them, too (--only)"
+        raise InputError(Problem(str(folder), message, remedy))
     return {retriever: earlier.run(retriever) for retriever in left_out}

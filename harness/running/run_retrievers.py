@@ -14,6 +14,7 @@ from harness.running.latency import is_timed, request_latency, time_retriever
 from harness.running.repetition import Repetition
 from harness.running.replayed import StageResult
 from harness.running.requirements import check_requirements
+from harness.wording.failures import failure_lines, skipped_reason
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.meter import Meter
 from retrievers.options.placeholders import redact_keys
@@ -82,8 +83,8 @@ def order_as_in_file(runs: Mapping[str, Run], loaded: LoadedExperiment) -> list[
     """
     ordered = [runs[config.name] for config in loaded.experiment.retrievers]
     if all(run.error for run in ordered):
-        errors = [f"{run.retriever}: {run.error}" for run in ordered]
-        raise BackendError("\n".join(errors))
+        reasons = [(run.retriever, run.error) for run in ordered]
+        raise BackendError("\n".join(failure_lines(reasons)))
     return ordered
 
 
@@ -186,7 +187,7 @@ def _trial_count(built: BuiltRetriever) -> int | None:
 def _require_parts(built: BuiltRetriever, state: RunState) -> None:
     failed = [name for name in built.uses if state.runs[name].error]
     if failed:
-        raise BackendError(f"needs {', '.join(failed)}, which failed")
+        raise BackendError(skipped_reason(failed))
 
 
 def _merge_representatives(

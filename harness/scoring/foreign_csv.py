@@ -3,12 +3,11 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
-from harness.dataset.source import TableRow
 from harness.dataset.text_rows import read_text
 from harness.scoring.score_table import scores_from_rows
 from harness.scoring.scores import Scores
@@ -20,13 +19,6 @@ MAX_SCORE = 1e100
 """The largest score: squares and cubes of differences are summed, and stay finite."""
 UNDEFINED_WORDS = frozenset({"", "nan", "null", "none", "na", "n/a"})
 """How tools write that a value is undefined, in lower case."""
-
-
-class ScoreLine(NamedTuple):
-    """A line of a file of scores."""
-
-    number: int
-    row: TableRow
 
 
 def read_score_file(path: Path) -> Scores:
@@ -41,9 +33,9 @@ def read_score_file(path: Path) -> Scores:
     """
     problems = ReadProblems()
     scores: dict[tuple[str, str, str], float] = {}
-    for number, row in _read_lines(path):
-        where = f"{path}:{number}"
-        retriever, query_id, measure, text = map(row.get, SCORE_FILE_COLUMNS)
+    for row in _read_lines(path):
+        where = f"{path}:{row.location.line or 0}"
+        retriever, query_id, measure, text = map(row.cells.get, SCORE_FILE_COLUMNS)
         if not retriever or not query_id or not measure or text is None:
             problem = "lacks a retriever, a query_id, a measure or a value"
             problems.add(where, problem, "one score a line")
@@ -65,15 +57,15 @@ def read_score_file(path: Path) -> Scores:
     return scores_from_rows(scores)
 
 
-def _read_lines(path: Path) -> Iterator[ScoreLine]:
+def _read_lines(path: Path) -> Iterator[Row]:
     problems = ReadProblems()
-    for location, row in read_file_rows(File(path), problems):
-        missing = [name for name in SCORE_FILE_COLUMNS if name not in row]
+    for row in read_file_rows(File(path), problems):
+        missing = [name for name in SCORE_FILE_COLUMNS if name not in row.cells]
         if missing:
             problem = f"has no column {', '.join(missing)}"
-            remedy = f"a header, {SCORE_FILE_HEADER}; there is {', '.join(row)}"
+            remedy = f"a header, {SCORE_FILE_HEADER}; there is {', '.join(row.cells)}"
             raise InputError(Problem(f"{path}:1", problem, remedy))
-        yield ScoreLine(location.line or 0, row)
+        yield row
     if problems:  # files of scores always have a header
         raise InputError(
             [

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from harness.measures.measure import OWN_PREFIX
 from harness.stats.differences import (
     SCORE_TOLERANCE,
     UNIT_RANGE,
@@ -72,7 +73,7 @@ class Scores:
     A measure that is not in it has the range [0, 1] if its scores do.
     """
     binary: frozenset[str] = frozenset()
-    """Measures that can only be 0 or 1."""
+    """Measures of ours that can only be 0 or 1."""
     low_is_good: frozenset[str] = frozenset()
     """Measures for which less is better: verdicts are reversed, numbers stay."""
     clusters: tuple[str, ...] | None = None
@@ -187,6 +188,19 @@ class Scores:
         if low >= -SCORE_TOLERANCE and high <= 1 + SCORE_TOLERANCE:
             return UNIT_RANGE
         return None
+
+    def is_binary(self, measure: str) -> bool:
+        """Whether a measure is 0 or 1; one that is not ours, if all its scores are.
+
+        An average of trials is neither.
+        """
+        is_ours = measure in self.ranges and not measure.startswith(OWN_PREFIX)
+        if is_ours or self.trial_means:
+            return measure in self.binary
+        if self.extremes(measure) != (0.0, 1.0):
+            return False
+        scores = np.array([*self.values[measure].values()])
+        return bool((np.isnan(scores) | (scores == 0) | (scores == 1)).all())
 
     def span_of(self, measure: str) -> float | None:
         """The worst possible loss on one query; None if the range is unknown."""

@@ -31,7 +31,7 @@ def stored_scores(results: Results) -> Scores:
     scored = {column.retriever for column in columns if column.measure == primary}
     if scored != set(results.retrievers):
         where = str(results.folder / "scores.csv")
-        problem = f"has no scores of {primary}, which the manifest says decides"
+        problem = f"has no scores of {primary}, the primary measure of its manifest"
         raise InputError(Problem(where, problem, "run the experiment again"))
     defined = {
         column.measure for column in columns if not np.isnan(column.values).all()

@@ -291,15 +291,12 @@ def _read_rankings(
 
 def _rank(hits: Mapping[str, float], precision: Precision) -> list[str]:
     """Rank documents by trec_eval's rule: score descending, then id descending."""
-    scores = dict(hits)
+    scores = np.fromiter(hits.values(), np.float64, len(hits))
     if precision == "single":
         with np.errstate(over="ignore"):
-            scores = {
-                document: float(np.float32(score)) for document, score in hits.items()
-            }
-    return sorted(
-        scores, key=lambda document: (scores[document], document), reverse=True
-    )
+            scores = scores.astype(np.float32).astype(np.float64)
+    by_score = sorted(zip(scores.tolist(), hits, strict=True), reverse=True)
+    return [document for _, document in by_score]
 
 
 class MatchedRun(NamedTuple):

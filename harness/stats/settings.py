@@ -165,12 +165,12 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
     Raises:
         InputError: the margin is not below the span.
 
-    >>> check_margin("--margin", 2, 1)
+    >>> check_margin("margin", 2, 1)
     Traceback (most recent call last):
-    retrievers.errors.InputError: --margin: 2 is larger than ...
+    retrievers.errors.InputError: margin: 2 is larger than ...
     """
     if margin is None or span is None:
         return
     if span <= margin < math.inf:
         problem = f"{margin:g} is larger than the measure's range, {span:g}"
-        raise InputError(Problem(where, problem, f"such as {span / 50:g}"))
+        raise InputError(Problem(where, problem, f"try {span / 50:g}"))

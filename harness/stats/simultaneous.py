@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import SCORE_TOLERANCE, Floats
+from harness.stats.differences import SCORE_TOLERANCE, Floats, ValueRange
 from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
 from harness.stats.intervals import NOT_ESTIMABLE, Interval, standard_error
 from harness.stats.sign_flip import Contrast
@@ -23,6 +23,7 @@ def simultaneous_intervals(
     *,
     level: float = 0.95,
     seed: int = 0,
+    bounds: ValueRange | None = None,
 ) -> list[Interval]:
     """Return intervals of mean differences that hold at once for a family of pairs.
 
@@ -36,6 +37,7 @@ def simultaneous_intervals(
         family: the pairs for which they hold at once.
         level: over the family.
         seed: of the draws.
+        bounds: the range of the differences, where intervals end; None if unknown.
     """
     c = simultaneous_quantile(scores, units, family, level=level, seed=seed)
     intervals: list[Interval] = []
@@ -45,9 +47,12 @@ def simultaneous_intervals(
             intervals.append(NOT_ESTIMABLE)
             continue
         reach = c * estimate.error
-        intervals.append(
-            Interval(estimate.mean - reach, estimate.mean + reach, "max-t")
-        )
+        low = estimate.mean - reach
+        high = estimate.mean + reach
+        if bounds is not None:
+            low = max(low, bounds.low)
+            high = min(high, bounds.high)
+        intervals.append(Interval(low, high, "max-t"))
     return intervals
 
 

@@ -44,7 +44,7 @@ def have_labels(path: Path) -> bool:
     """Whether a file of questions names relevant documents, too."""
     columns = Columns()
     rows = rows_of_files(File(path))(ReadProblems())
-    return any(columns.has_labels(row) for _, row in rows)
+    return any(map(columns.has_labels, rows))
 
 
 def as_questions(texts: Sequence[str]) -> list[Query]:

@@ -18,9 +18,10 @@ from harness.english import (
 )
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.warnings import WarningKind
+from harness.evaluation.warnings import Fragile
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
+from harness.wording.failures import failure_summary
 from harness.wording.looks import look_step, next_look_command
 from harness.wording.numerals import capital_numeral
 from harness.wording.verdicts import opposite_warning
@@ -118,9 +119,8 @@ def _fragile_alerts(evaluation: Evaluation) -> list[str]:
     """
     opponents: dict[str, list[str]] = {}
     for warning in evaluation.warnings:
-        if warning.kind is WarningKind.FRAGILE:
-            retriever, opponent = warning.retrievers
-            opponents.setdefault(retriever, []).append(opponent)
+        if isinstance(warning, Fragile):
+            opponents.setdefault(warning.a, []).append(warning.b)
     if not opponents or evaluation.failed:
         return []
     results = [
@@ -187,14 +187,11 @@ def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
 def _incomplete(evaluation: Evaluation) -> Conclusion:
     """Return the conclusion if retrievers failed."""
     failed = evaluation.failed
-    retrievers = len(failed) + len(evaluation.means)
-    headline = (
-        f"Nothing is recommended: {len(failed)} of {retrievers} retrievers failed"
-    )
+    headline = f"No recommendation: {failure_summary(failed.items())}"
     reason = ""
     if evaluation.others:
         reason = f"{evaluation.leader} leads the others."
-    step = f"Fix {names_or_count(list(failed))} and run again."
+    step = f"Fix {'it' if len(failed) == 1 else 'them'} and run again."
     return Conclusion(headline, reason, step)
 
 

@@ -14,7 +14,7 @@ def look_sentences(evaluation: Evaluation) -> list[str]:
     sentences: list[str] = []
     if evaluation.clusters is not None:
         units = count_units(evaluation.n, evaluation.clusters)
-        sentences.append(f"Queries that ask the same count as one: {units}.")
+        sentences.append(f"Queries of one cluster count as one: {units}.")
     earlier = len(evaluation.settings.earlier)
     if evaluation.look is not None:
         sentences.append(look_sentence(evaluation.look, evaluation.n))

@@ -145,6 +145,6 @@ def label_sentences(labels: LabelDirection, totals: PreferenceTotals) -> list[st
         queries = count_of(labels.both, "query")
         sentences.append(
             f"On {labels.agreeing} of {queries} with a preference and a difference by "
-            "labels, both say the same."
+            "labels, both agree."
         )
     return sentences

@@ -162,7 +162,7 @@ QUALITY_PHRASES = {
     ),
     "dangling-document": "labels of documents that do not exist: dropped",
     "dangling-exclusion": "documents to leave out that do not exist: dropped",
-    "lost-query": "queries that lose all their labels, since they name no document",
+    "lost-query": "queries all of whose labels name no document",
     "dangling-query": "labels of queries that do not exist: dropped",
     "repeated-row": "rows that repeat an earlier query: searched once",
     "repeated-label": "rows that name a query and a document again: counted once",
@@ -176,12 +176,12 @@ QUALITY_PHRASES = {
     "hidden-file": "hidden files and folders: not read",
     "ignored-file": "files that .gitignore names, or node_modules: not read",
     "unread-table": (
-        "tables that are not read, although no query has labels: name one with --labels"
+        "tables that are not read, although no query has labels: name one (--labels)"
     ),
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that match no document",
     "placeholder-query": (
         "queries on so many rows that they may be placeholders: each counts once"
     ),
-    "found-labels": "columns read as labels, since their names say so",
+    "found-labels": "columns read as labels, because of their names",
 }

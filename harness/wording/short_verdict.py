@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 from harness.english import count_of, join_names
 from harness.evaluation.evaluation import Evaluation, SweepChoice
 from harness.evaluation.verdict import Verdict
+from harness.wording.failures import short_failure
 
 MAX_BEATEN_NAME = 30
 """Characters of the one retriever that is named."""
@@ -39,8 +40,7 @@ def short_verdict(evaluation: Evaluation) -> ShortVerdict:
 def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
     """Return why no pair decides; None if one may."""
     if evaluation.failed:
-        retrievers = len(evaluation.failed) + len(evaluation.means)
-        words = f"{len(evaluation.failed)} of {retrievers} retrievers failed"
+        words = short_failure(evaluation.failed.items())
         return ShortVerdict("muted", "×", "failed", "", words)
     if not evaluation.measured:
         return ShortVerdict("muted", "", "no scores", "", "every score is 0")

@@ -254,8 +254,7 @@ class BedrockEncoder(RemoteEncoder):
             ) from None
         except ResponseParserError as failure:
             raise TransientFailure(
-                f"{self.name}: an answer that cannot be read came back: "
-                f"{error_line(str(failure))}"
+                f"{self.name}: the response cannot be read: {error_line(str(failure))}"
             ) from None
         except (
             botocore.exceptions.HTTPClientError,

@@ -228,7 +228,7 @@ class RemoteEncoder(RemoteModel, Encoder):
                 return await self._embed_whole(texts, role, call, max_equal_errors=1)
             except RepeatedError as error:
                 if beginning is None:
-                    reason = f"gave up after {MAX_EQUAL_ERRORS} equal errors: {error}"
+                    reason = f"{error} ({MAX_EQUAL_ERRORS} equal errors)"
                     raise BackendError(reason) from None
         if beginning is None:
             raise whole_refusal
@@ -317,7 +317,8 @@ class RemoteEncoder(RemoteModel, Encoder):
         if model != self._answering_model:
             raise BackendError(
                 f"{self.name}: {model!r} answers now, and {self._answering_model!r} "
-                "did before: their vectors cannot be compared; run again with --fresh"
+                "did before: their vectors cannot be compared; run again with new ones "
+                "(--fresh)"
             )
 
 
@@ -342,7 +343,7 @@ def check_vectors(
     ordered = sorted(rows, key=lambda row: row[0])
     if [position for position, _ in ordered] != list(range(count)):
         raise BackendError(
-            f"{name}: {len(ordered) or 'no'} vectors came back for {count} texts, "
+            f"{name} returned {len(ordered) or 'no'} vectors for {count} texts, "
             "not one for each"
         )
     try:
@@ -351,15 +352,20 @@ def check_vectors(
             vectors = np.stack([_as_float32(vector) for _, vector in ordered])
     except (ValueError, TypeError):
         raise BackendError(
-            f"{name}: vectors came back that are none, or of several dimensions"
+            f"{name} returned no vectors of numbers, or of several dimensions"
         ) from None
     if vectors.ndim != 2 or vectors.shape[1] != (dimensions or vectors.shape[1] or -1):
         expected = f" instead of {dimensions}" if dimensions else ""
         raise BackendError(
             f"{name}: a vector has {vectors.shape[-1]} dimensions{expected}"
         )
-    if not np.isfinite(vectors).all():
-        raise BackendError(f"{name}: a vector that is not finite came back")
+    finite_rows = np.isfinite(vectors).all(axis=1)
+    if not finite_rows.all():
+        row = int(np.argmin(finite_rows))
+        number = "NaN" if np.isnan(vectors[row]).any() else "infinity"
+        raise BackendError(
+            f"{name}: the server returned {number} for text {row + 1:,} of {count:,}"
+        )
     return vectors
 
 

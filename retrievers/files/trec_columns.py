@@ -95,12 +95,15 @@ def parse_numbers(fields: Sequence[bytes], form: LineForm) -> NumberColumn | Non
 def encode_id(id: str) -> str:
     """Percent-encode the white space and the percent signs of an id.
 
+    So is a byte order mark at its beginning, which at the beginning of a file would be
+    read as the file's.
+
     A document is a hit of many queries, and of many retrievers.
 
     >>> encode_id("a b%")
     'a%20b%25'
     """
-    return re.sub(r"[\s%]", lambda character: quote(character[0], safe=""), id)
+    return re.sub(r"^\ufeff|[\s%]", lambda match: quote(match[0], safe=""), id)
 
 
 def decode_id(id: str) -> str:
@@ -114,7 +117,8 @@ def decode_id(id: str) -> str:
 
 def _decode_escapes(escapes: re.Match[str]) -> str:
     text = unquote(escapes[0], errors="replace")
-    return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
+    written = r"\ufeff?[\s%]*" if escapes.start() == 0 else r"[\s%]+"
+    return text if re.fullmatch(written, text) else escapes[0]
 
 
 def parse_id(field: bytes) -> str:

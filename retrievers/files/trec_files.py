@@ -88,11 +88,11 @@ def stream_run(
 
 
 def write_trec_run(
-    path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str
+    path: str | Path, rankings: Mapping[str, Ranking], *, tag: str
 ) -> None:
-    """Write the lines of rankings, pairs of query id and ranking."""
+    """Write the lines of rankings by query id."""
     with explain_write_errors(Path(path)), open_text_file(path, "w") as file:
-        for query, ranking in run:
+        for query, ranking in rankings.items():
             scores = format_scores(ranking.scores)
             file.write(run_lines(query, ranking, scores, tag=tag))
 

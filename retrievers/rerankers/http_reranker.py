@@ -297,7 +297,7 @@ class HttpReranker(RemoteModel, Reranker):
         is_complete = positions == list(range(len(documents)))
         if not is_complete or not np.isfinite(scores).all():
             raise BackendError(
-                f"{self.name}: {len(score_pairs) or 'no'} scores came back for "
+                f"{self.name} returned {len(score_pairs) or 'no'} scores for "
                 f"{len(documents)} documents, not a finite one for each"
             )
         return _RerankReply(scores, tokens, searches)

@@ -151,11 +151,11 @@ class _Tries:
             if last.unlikely_to_pass and not self._service.has_answered:
                 raise BackendError(str(last)) from last.__cause__
             tries = self._retrying.statistics["attempt_number"]
-            count = f"{tries} {'try' if tries == 1 else 'tries'}"
+            count = "once" if tries == 1 else f"{tries} times"
             seconds = time.monotonic() - self._started
             raise BackendError(
-                f"gave up after {count} in {seconds:.0f} s "
-                f"(patience = {self._service.patience:g}): {last}"
+                f"{last} (tried {count} in {seconds:.0f} s; "
+                f"patience = {self._service.patience:g})"
             ) from last.__cause__
         return answer
 

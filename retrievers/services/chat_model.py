@@ -187,10 +187,10 @@ class ChatModel(remote_model.RemoteModel):
         if meter.budget.limit is not None and not self.has_prices:
             problem = (
                 f"the price of {self.model} is not known, "
-                "so that --max-cost cannot be kept"
+                "so that the limit of dollars cannot be kept (--max-cost)"
             )
             remedy = "give the dollars for a million tokens in and out: IN,OUT"
-            raise InputError(Problem("--price", problem, remedy))
+            raise InputError(Problem("price", problem, remedy))
 
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._url, self._headers(), self.name)

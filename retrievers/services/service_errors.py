@@ -223,8 +223,7 @@ def explain_unreadable(name: str, body: object) -> Iterator[None]:
         error_message = parse_error(text).message
         if error_message:
             problem = (
-                "an error with the status of a success came back: "
-                f"{error_line(error_message)}"
+                f"an error with the status of a success: {error_line(error_message)}"
             )
         else:
             problem = (

@@ -159,6 +159,16 @@ def test_a_fresh_cache_reads_only_its_own_rows_at_any_clock_time(cache, monkeypa
         assert sorted(again.get(names)[0].tolist()) == [0, 1]
 
 
+def test_a_clock_in_the_year_9999_is_stored(cache, monkeypatch):
+    monkeypatch.setattr(
+        "retrievers.cache.time.time_ns", lambda: 253_402_214_400 * 10**9
+    )
+    names = text_keys("f", "query", ["a", "b"])
+    with Cache(cache.path, fresh=True) as fresh:
+        fresh.put("model", names, embedded(2))
+        assert sorted(fresh.get(names)[0].tolist()) == [0, 1]
+
+
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     keys = text_keys("model", "document", "ab")
@@ -297,8 +307,8 @@ def narrower(vectors, texts):
 @pytest.mark.parametrize(
     ("spoil", "message", "stored_rows"),
     [
-        (lambda vectors, _: vectors[:2], "2 vectors came back for 3", 0),
-        (lambda vectors, _: vectors[[0, 1, 2, 2]], "4 vectors came back for 3", 0),
+        (lambda vectors, _: vectors[:2], "returned 2 vectors for 3", 0),
+        (lambda vectors, _: vectors[[0, 1, 2, 2]], "returned 4 vectors for 3", 0),
         (lambda vectors, _: vectors * [[1], [np.nan], [1]], "text 2 of 3 has NaN", 0),
         (narrower, "2 dimensions where others have 3", 3),
     ],

@@ -55,7 +55,7 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
         for scored in ranking
     ]
     layouts.parquet(tmp_path / "parquet.parquet", rows)
-    write_trec_run(tmp_path / "trec.trec", hits.items(), tag="x")
+    write_trec_run(tmp_path / "trec.trec", hits, tag="x")
     files = {"jsonl": "jsonl.jsonl", "parquet": "parquet.parquet", "trec": "trec.trec"}
     blocks = of_run(tmp_path, "jsonl", rows)
     blocks += "".join(

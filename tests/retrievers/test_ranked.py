@@ -84,11 +84,11 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
             {f"d{n}": score for n, score in enumerate(query_scores.values())}
             for query_scores in queries
         ]
-        lines = [
-            f"q{n} Q0 {doc} 1 {score!r} t\n"
-            for n, query_scores in enumerate(ids)
-            for doc, score in query_scores.items()
-        ]
+        lines: list[str] = []
+        for n, query_scores in enumerate(ids):
+            lines += [
+                f"q{n} Q0 {doc} 1 {score!r} t\n" for doc, score in query_scores.items()
+            ]
         path.write_text("".join(lines))
         retriever = SavedRun(path=str(path))
         retriever.index(
@@ -270,6 +270,7 @@ def write(tmp_path):
 
 @same_folder
 @example({"{": {"\x80": 0}})
+@example({"\ufeffq": {"\ufeffd": 1}})
 @given(
     st.dictionaries(
         ids,
@@ -284,11 +285,12 @@ def test_written_judgments_are_read_unchanged(tmp_path, judgments):
 
 @same_folder
 @example({"q": {"a": 1e300, "b": 1e39, "c": -1e39}})
+@example({"\ufeffq": {"\ufeffd": 1.0}})
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
 def test_written_rankings_are_read_in_their_order(tmp_path, run):
     """Scores fall strictly, also as 32-bit floats: no reader breaks ties."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
-    trec_files.write_trec_run(tmp_path / "run", rankings.items(), tag="x")
+    trec_files.write_trec_run(tmp_path / "run", rankings, tag="x")
     back = trec_files.read_run(tmp_path / "run")
     assert list(back) == list(rankings)
     for query_id, hits in back.items():
@@ -308,7 +310,7 @@ def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines
 ):
     trec_files.write_trec_run(
         tmp_path / "run",
-        [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))],
+        {"q 1": ranked(["a", "b%", "c"], [0.1, 0.1, 0.05])},
         tag="tag",
     )
     lines = (tmp_path / "run").read_bytes().decode().split("\n")

@@ -205,7 +205,7 @@ def test_an_interrupted_upload_is_continued_unless_it_is_fresh(fake, store, open
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
     fake.faults += [(*UPSERTS, 500)] * 1000
-    with pytest.raises(BackendError, match="gave up after"):
+    with pytest.raises(BackendError, match=r"\(tried "):
         store.upsert(IDS[60:], VECTORS[60:])
     for anew, requests in ((False, 4), (True, 10)):  # of ten batches, six were there
         fake.faults.clear()

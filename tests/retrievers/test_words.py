@@ -18,6 +18,12 @@ from retrievers.types import Document, Query
 from tests.support import layouts, small
 from tests.support.small import Call
 
+HASHING = """[[retrievers]]
+name = "hashing"
+kind = "dense"
+encoder = { kind = "hashing" }
+"""
+
 
 @pytest.mark.parametrize(
     ("script", "text", "terms"),
@@ -127,15 +133,16 @@ def test_words_are_found_however_they_are_written(text: str, query: str) -> None
         ("试验在五月", "exam"),
     ],
 )
+@pytest.mark.parametrize("retriever", [small.BM25, HASHING], ids=["bm25", "no bm25"])
 def test_queries_without_a_word_of_the_corpus_are_named(
-    documents: str, query: str, tmp_path: Path, call: Call
+    documents: str, query: str, retriever: str, tmp_path: Path, call: Call
 ) -> None:
     data = tmp_path / "data"
     layouts.jsonl(data / "documents.jsonl", [{"_id": "d1", "text": documents}])
     asked = [{"query": text, "gold_id": "d1"} for text in (query, documents)]
     layouts.jsonl(data / "queries.jsonl", asked)
     sentence = "1 of 2 queries shares no word with the corpus"
-    path = small.experiment(tmp_path, retrievers=small.BM25)
+    path = small.experiment(tmp_path, retrievers=retriever)
     for target in (path, data):
         assert f"warning: {sentence}: q0" in call("check", target).out
     folder = tmp_path / "out"

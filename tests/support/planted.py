@@ -56,7 +56,7 @@ def planted_experiment(
     for name, hits in runs.items():
         write_trec_run(
             folder / f"{name}.run",
-            [(q, ranked(docs, np.arange(len(docs), 0, -1.0))) for q, docs in hits],
+            {q: ranked(docs, np.arange(len(docs), 0, -1.0)) for q, docs in hits},
             tag=name,
         )
         path = (folder / f"{name}.run").as_posix()

@@ -8,20 +8,22 @@ from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named, list_files
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.reference import DatasetReference
-from harness.dataset.source import FormatReader, LocatedRow
-from harness.dataset.table_source import RowSource, TableSource, rows_of_files
+from harness.dataset.reference import DatasetReference, DeclaredColumn
+from harness.dataset.row import Row
+from harness.dataset.source import FormatReader
+from harness.dataset.table_source import TableSource, rows_of_files
 
 AUTORAG_FILES = ("corpus.parquet", "qa.parquet")
 AUTORAG_FOLDERS = ("", "data/")
 """The tables are in a folder, or in the `data` of a project."""
-AUTORAG_COLUMNS = {
-    "document_id": "doc_id",
-    "text": "contents",
-    "query_id": "qid",
-    "query": "query",
-    "relevant": "retrieval_gt",
-}
+LABEL_COLUMN = "retrieval_gt"
+AUTORAG_COLUMNS = (
+    DeclaredColumn("document_id", "doc_id"),
+    DeclaredColumn("text", "contents"),
+    DeclaredColumn("query_id", "qid"),
+    DeclaredColumn("query", "query"),
+    DeclaredColumn("relevant", LABEL_COLUMN),
+)
 ANSWER_COLUMN = "generation_gt"
 """One of the usual names of a column of answers."""
 
@@ -51,17 +53,19 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     if not pair:
         pair = [file_named(files, name, reference.folder) for name in AUTORAG_FILES]
     corpus, queries = pair
-    query_rows = partial(_query_rows, rows_of_files(queries))
+    query_rows = partial(_query_rows, queries)
     columns = Columns(AUTORAG_COLUMNS)
     return TableSource(rows_of_files(corpus), query_rows, None, columns)
 
 
-def _query_rows(rows: RowSource, problems: ReadProblems) -> Iterator[LocatedRow]:
-    used_columns = (*AUTORAG_COLUMNS.values(), ANSWER_COLUMN)
-    label_column = AUTORAG_COLUMNS["relevant"]
-    for location, row in rows(problems):
-        used = {column: row[column] for column in row if column in used_columns}
-        yield location, {**used, label_column: _groups(row.get(label_column))}
+def _query_rows(queries: File, problems: ReadProblems) -> Iterator[Row]:
+    used_columns = [ANSWER_COLUMN, *(column for _, column in AUTORAG_COLUMNS)]
+    for row in rows_of_files(queries)(problems):
+        cells = {
+            column: cell for column, cell in row.cells.items() if column in used_columns
+        }
+        cells[LABEL_COLUMN] = _groups(row.cells.get(LABEL_COLUMN))
+        yield Row(row.location, cells)
 
 
 def _groups(labels: Any) -> Any:

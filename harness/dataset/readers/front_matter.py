@@ -25,7 +25,6 @@ SURVEY_KEYS = {
     "タグ": "tags",
     "tags": "tags",
 }
-SURVEY_FIELDS = ("category", "tags")
 
 
 class FrontMatter(NamedTuple):
@@ -42,7 +41,8 @@ class _SurveyHead(NamedTuple):
 
     id: str
     title: str
-    fields: dict[str, str]
+    category: str
+    tags: str
     id_line: int
 
 
@@ -71,11 +71,16 @@ def parse_text_document(text: str, name: str) -> Document:
         body = front_matter.text.strip()
         return Document(name, title, body, front_matter.fields)
     del lines[survey.id_line]
+    fields = dict(front_matter.fields)
+    if survey.category:
+        fields["category"] = survey.category
+    if survey.tags:
+        fields["tags"] = survey.tags
     return Document(
         to_nfc(survey.id),
         survey.title or front_matter.title,
         "\n".join(lines).strip(),
-        front_matter.fields | survey.fields,
+        fields,
     )
 
 
@@ -95,8 +100,13 @@ def _read_survey_head(lines: Sequence[str]) -> _SurveyHead | None:
             id_line = number
     if not values.get("id"):
         return None
-    fields = {key: values[key] for key in SURVEY_FIELDS if values.get(key)}
-    return _SurveyHead(values["id"], values.get("title", ""), fields, id_line)
+    return _SurveyHead(
+        values["id"],
+        values.get("title", ""),
+        values.get("category", ""),
+        values.get("tags", ""),
+        id_line,
+    )
 
 
 def read_front_matter(text: str) -> FrontMatter:

@@ -1,15 +1,14 @@
 """Texts under keys of one JSON file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset.file import File, Files
-from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import LocatedRow, SourceLocation, TableRow
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 from harness.dataset.table_source import TableSource
 from harness.dataset.text_rows import read_json
 from retrievers.errors import InputError, Problem
@@ -51,31 +50,45 @@ class KeyedFile(NamedTuple):
                 problem = f"{key!r} is missing, or not an object"
                 raise InputError(Problem(str(path), problem, "its keys are ids"))
 
-        def rows_under(
-            key: str, to_row: Callable[[Any], TableRow], _: ReadProblems
-        ) -> Iterator[LocatedRow]:
-            for id_, entry in content[key].items():
+        def entries_under(key: str) -> Iterator[_KeyedEntry]:
+            for id_, content_under_id in content[key].items():
                 location = SourceLocation(Path(f"{path}: {key}[{id_!r}]"))
-                yield location, {"_id": id_, **to_row(entry)}
+                yield _KeyedEntry(location, id_, content_under_id)
 
         return TableSource(
-            document_rows=partial(rows_under, "corpus", _document_row),
-            query_rows=partial(rows_under, "queries", lambda text: {"text": text}),
-            label_rows=partial(rows_under, self.labels, _label_row),
+            document_rows=lambda _: map(_document_row, entries_under("corpus")),
+            query_rows=lambda _: map(_query_row, entries_under("queries")),
+            label_rows=lambda _: map(_label_row, entries_under(self.labels)),
         )
 
 
-def _document_row(entry: Any) -> TableRow:
-    return entry if isinstance(entry, dict) else {"text": entry}
+class _KeyedEntry(NamedTuple):
+    """What a file has under the id of a document or a query."""
+
+    location: SourceLocation
+    id: str
+    content: Any
 
 
-def _label_row(documents: Any) -> TableRow:
+def _document_row(entry: _KeyedEntry) -> Row:
+    cells = {"text": entry.content}
+    if isinstance(entry.content, dict):
+        cells = entry.content
+    return Row(entry.location, {"_id": entry.id, **cells})
+
+
+def _query_row(entry: _KeyedEntry) -> Row:
+    return Row(entry.location, {"_id": entry.id, "text": entry.content})
+
+
+def _label_row(entry: _KeyedEntry) -> Row:
     """Return the labels of a query; a list has no order, so each grade in it is 1."""
+    documents = entry.content
     if isinstance(documents, list):
         ids = [document_id(element) for element in documents]
         if None not in ids:
-            return {"relevant": dict.fromkeys(ids, 1)}
-    return {"relevant": documents}
+            documents = dict.fromkeys(ids, 1)
+    return Row(entry.location, {"_id": entry.id, "relevant": documents})
 
 
 EMBENCH = KeyedFile("qrels")

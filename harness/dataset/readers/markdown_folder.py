@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import NamedTuple
 
 from harness.dataset.columns import Columns
 from harness.dataset.conversion_process import CONVERSIONS
@@ -29,9 +29,11 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
+from harness.dataset.query_tables import QueryTable, find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
 from harness.dataset.reference import DatasetReference
+from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.shared_titles import (
     FormatTitle,
@@ -41,10 +43,8 @@ from harness.dataset.shared_titles import (
 from harness.dataset.source import (
     FunctionSource,
     LocatedDocument,
-    LocatedRow,
     PlacedLabels,
     SourceLocation,
-    TableRow,
 )
 from harness.dataset.table_source import TableSource, rows_of_files
 from harness.dataset.usual_names import FIELDS_KIND
@@ -105,10 +105,14 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
         raise InputError(Problem("dataset.split", problem, "name a file: queries = …"))
     names = reference.queries or ("queries.json",)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
+    query_rows = partial(_query_rows, query_files)
+    table = None if reference.queries or names[0] in files else find_query_table(files)
+    if table is not None:
+        query_rows = partial(_missing_queries, query_files[0], table)
     columns = Columns(reference.columns)
     query_table = TableSource(
         document_rows=rows_of_files(),
-        query_rows=partial(_query_rows, query_files),
+        query_rows=query_rows,
         label_rows=None,
         columns=columns,
     )
@@ -218,29 +222,51 @@ def page_id(file_id: str, page: int) -> str:
     return f"{file_id}{FIELD_SEPARATOR}{page}"
 
 
-def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[LocatedRow]:
+class _LabellerRow(NamedTuple):
+    """A row of a file of queries, with its labeller."""
+
+    row: Row
+    labeller: str
+    """Empty if nobody is named."""
+
+
+def _labeller_rows(file: File, problems: ReadProblems) -> Iterator[_LabellerRow]:
+    """Yield the rows of a file; queries without an id are q0, q1, and so on."""
+    for number, file_row in enumerate(read_file_rows(file, problems)):
+        cells = {"id": f"q{number}", **file_row.cells}
+        labeller = str(cells.pop(LABELLER_COLUMN, ""))
+        yield _LabellerRow(Row(file_row.location, cells), labeller)
+
+
+def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of the files of queries.
 
-    Queries without an id are q0, q1, and so on, by their position in the file. If
-    another labeller labelled the same query in another file, it is yielded only once.
+    If another labeller labelled the same query in another file, it is yielded only
+    once.
     """
     labellers_by_query: dict[tuple[str, str], set[str]] = {}
     for file in files:
         columns: dict[str, None] = {}
         location = SourceLocation(file.path)
-        for number, located_row in enumerate(read_file_rows(file, problems)):
-            location, file_row = located_row
-            columns |= dict.fromkeys(file_row)
-            row = {"id": f"q{number}", **file_row}
-            labeller = str(row.pop(LABELLER_COLUMN, ""))
+        for row, labeller in _labeller_rows(file, problems):
+            location = row.location
+            columns |= dict.fromkeys(row.cells)
             # Any value of JSON may be there; the reader reports those that are no text.
-            query = (str(row["id"]), str(row.get("query")))
+            query = (str(row.cells["id"]), str(row.cells.get("query")))
             labellers = labellers_by_query.setdefault(query, set())
             is_labelled_again = _is_other_labeller(labeller, labellers)
             labellers.add(labeller)
             if not is_labelled_again:
-                yield location, _with_metadata(row, location, problems)
+                yield _with_metadata(row, problems)
         _note_columns_of_file(location.file, columns, problems)
+
+
+def _missing_queries(
+    file: File, table: QueryTable, problems: ReadProblems
+) -> Iterator[Row]:
+    """Yield no row: another table may hold the queries, which is a problem."""
+    problems.add(file.path, "no such file", table.remedy())
+    return iter(())
 
 
 def _is_other_labeller(labeller: str, labellers: Collection[str]) -> bool:
@@ -267,25 +293,27 @@ def _note_columns_of_file(
     problems.columns_used[file] = file_columns
 
 
-def _with_metadata(
-    row: dict[str, Any], location: SourceLocation, problems: ReadProblems
-) -> TableRow:
+def _with_metadata(row: Row, problems: ReadProblems) -> Row:
     """Return a row with its `fields` and `tags` as `metadata`."""
-    fields = row.get("fields", {})
-    tags = row.get("tags", [])
+    fields = row.cells.get("fields", {})
+    tags = row.cells.get("tags", [])
     if isinstance(tags, str):
         tags = [tags]
-    new_row = {key: cell for key, cell in row.items() if key not in METADATA_COLUMNS}
+    cells = {
+        column: cell
+        for column, cell in row.cells.items()
+        if column not in METADATA_COLUMNS
+    }
     if not isinstance(fields, dict) or not isinstance(tags, list):
         problem = "'tags' or 'fields' cannot be read"
-        problems.add(location, problem, "a list of words; an object of strings")
-        return new_row
+        problems.add(row.location, problem, "a list of words; an object of strings")
+        return Row(row.location, cells)
     metadata = {key: str(field) for key, field in fields.items()}
     if tags:
         metadata["tags"] = ", ".join(map(str, tags))
     if metadata:
-        new_row["metadata"] = metadata
-    return new_row
+        cells["metadata"] = metadata
+    return Row(row.location, cells)
 
 
 def _read_labels(
@@ -304,14 +332,12 @@ def _read_labels(
 def _labels_in_file(
     file: File, columns: Columns, problems: ReadProblems
 ) -> Iterator[PlacedLabels]:
-    rows: list[LocatedRow] = []
+    rows: list[Row] = []
     labellers: dict[str, str] = {}
     """By the place of the row."""
-    for number, located_row in enumerate(read_file_rows(file, ReadProblems())):
-        location, file_row = located_row
-        row = {"id": f"q{number}", **file_row}
-        labellers[str(location)] = str(row.pop(LABELLER_COLUMN, ""))
-        rows.append((location, row))
+    for row, labeller in _labeller_rows(file, ReadProblems()):
+        labellers[str(row.location)] = labeller
+        rows.append(row)
     source = TableSource(rows_of_files(), lambda _: iter(rows), None, columns)
     for location, query_id, labels in source.labels(problems):
         labelled_by = labellers[str(location)]

@@ -20,13 +20,9 @@ from harness.dataset.readers.paragraphs import (
     question_source,
 )
 from harness.dataset.readers.shards import list_table_files, read_first_row
-from harness.dataset.reference import DatasetReference
-from harness.dataset.source import (
-    FormatReader,
-    FunctionSource,
-    SourceLocation,
-    TableRow,
-)
+from harness.dataset.reference import DatasetReference, DeclaredColumn
+from harness.dataset.row import Row
+from harness.dataset.source import FormatReader, FunctionSource, SourceLocation
 from harness.dataset.table_source import rows_of_files
 from harness.dataset.usual_names import (
     normalised_name,
@@ -74,19 +70,23 @@ class _Columns(NamedTuple):
         return {*self.right, *self.wrong, self.flagged}
 
 
-def _find_columns(row: TableRow, reference: DatasetReference) -> _Columns | None:
+def _find_columns(row: Row, reference: DatasetReference) -> _Columns | None:
     """Return the columns of texts; None if a row has not right and wrong ones."""
-    declared_flag = reference.columns.get("relevant", "").rpartition(".")[2]
-    for column, cell in row.items():
+    relevant = Columns(reference.columns).declared_name("relevant") or ""
+    declared_flag = relevant.rpartition(".")[2]
+    for column, cell in row.cells.items():
         objects = _objects_in(cell)
         for flag in (declared_flag, *FLAG_NAMES):
             if flag and objects and all(_is_flagged(text, flag) for text in objects):
                 return _Columns((), (), column, flag)
-    right = [name for name in row if _is_named_by(name, RIGHT_WORDS)]
-    wrong = [name for name in row if _is_named_by(name, WRONG_WORDS)]
+    names = row.column_names
+    right = [name for name in names if _is_named_by(name, RIGHT_WORDS)]
+    wrong = [name for name in names if _is_named_by(name, WRONG_WORDS)]
     if not right:
-        right = [name for name in row if normalised_name(name) in CONTEXT_COLUMNS]
-    texts = [text for name in (*right, *wrong) for text in _texts_in(row[name])]
+        right = [name for name in names if normalised_name(name) in CONTEXT_COLUMNS]
+    texts: list[_Text] = []
+    for name in (*right, *wrong):
+        texts += _texts_in(row.cells[name])
     # Ids of documents have no space; they would be read as texts.
     if right and wrong and any(" " in text.text.strip() for text in texts):
         return _Columns(right, wrong)
@@ -191,36 +191,39 @@ def _read_questions(
 ) -> Iterator[QuotedQuestion]:
     """Yield the questions of a table with all their texts."""
     documents = _Documents()
-    for location, row in rows_of_files(*files)(problems):
-        question = {name: row[name] for name in row if name not in columns.all}
+    for row in rows_of_files(*files)(problems):
+        cells = {
+            name: cell for name, cell in row.cells.items() if name not in columns.all
+        }
         right: dict[str, None] = {}
         passages: list[Document] = []
-        for text in _marked_texts(row, columns, location, problems):
-            document = documents.add(text, location, problems)
+        for text in _marked_texts(row, columns, problems):
+            document = documents.add(text, row.location, problems)
             passages.append(document)
             if text.is_right:
                 right[document.id] = None
         if right:
-            question[LABEL_COLUMN] = [*right]
-        yield QuotedQuestion(location, question, passages)
+            cells[LABEL_COLUMN] = [*right]
+        yield QuotedQuestion(row.location, Row(row.location, cells), passages)
 
 
 def _marked_texts(
-    row: TableRow, columns: _Columns, location: SourceLocation, problems: ReadProblems
+    row: Row, columns: _Columns, problems: ReadProblems
 ) -> Iterator[_Text]:
     """Yield the texts of a row; a value without a text becomes a problem."""
     marked: list[tuple[Any, bool]] = []
     for names, is_right in ((columns.right, True), (columns.wrong, False)):
         for name in names:
-            value = parse_cell(row.get(name))
+            value = parse_cell(row.cells.get(name))
             values = value if isinstance(value, list) else [value]
             marked += [(element, is_right) for element in values if element is not None]
-    marked += [(element, True) for element in _objects_in(row.get(columns.flagged))]
+    flagged = _objects_in(row.cells.get(columns.flagged))
+    marked += [(element, True) for element in flagged]
     for element, is_right in marked:
         text = _text_of(element, columns.flag)
         if text is None:
             problem = f"is no text: {quoted_value(element)}"
-            problems.add(location, problem, "a text, or an object with a text")
+            problems.add(row.location, problem, "a text, or an object with a text")
         elif text.text.strip():
             yield text._replace(is_right=is_right and text.is_right)
 
@@ -230,9 +233,9 @@ def _matches(reference: DatasetReference, files: Files) -> bool:
     if reference.documents:
         return False
     row = read_first_row(reference, files)
-    if not row:
+    if not row.cells:
         return False
-    has_query = QUERY_COLUMN in row
+    has_query = QUERY_COLUMN in row.cells
     if not has_query and Columns(reference.columns).name("query", row) is None:
         return False
     return _find_columns(row, reference) is not None
@@ -241,17 +244,17 @@ def _matches(reference: DatasetReference, files: Files) -> bool:
 def _read(reference: DatasetReference, files: Files) -> FunctionSource:
     row = read_first_row(reference, files)
     text_columns = _find_columns(row, reference) or _Columns((), ())
-    declared = {
-        kind: column
-        for kind, column in reference.columns.items()
-        if text_columns.all.isdisjoint(_outer_names(column))
-    }
-    declared.pop("relevant", None)
-    if QUERY_COLUMN in row:
-        declared.setdefault("query", QUERY_COLUMN)
-    declared["label_document"] = LABEL_COLUMN
+    declared = [
+        column
+        for column in Columns(reference.columns).declared
+        if column.kind != "relevant"
+        and text_columns.all.isdisjoint(_outer_names(column.column))
+    ]
+    if QUERY_COLUMN in row.cells:
+        declared.insert(0, DeclaredColumn("query", QUERY_COLUMN))
+    declared.append(DeclaredColumn("label_document", LABEL_COLUMN))
     tables = list_table_files(reference, files)
-    columns = Columns(declared, header=reference.header is True)
+    columns = Columns(tuple(declared), header=reference.header is True)
     return question_source(partial(_read_questions, tables, text_columns), columns)
 
 

@@ -12,13 +12,8 @@ from harness.dataset.file import Files
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.three_tables import PART_FOLDERS
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import (
-    FormatReader,
-    LocatedRow,
-    SourceLocation,
-    TableRow,
-    choose_split,
-)
+from harness.dataset.row import Row
+from harness.dataset.source import FormatReader, SourceLocation, choose_split
 from harness.dataset.table_source import RowSource, TableSource
 from retrievers.errors import InputError, Problem, require_package
 
@@ -27,6 +22,8 @@ CATALOGUE_PREFIX = "irds:"
 CATALOGUE_KEYS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
 """Keys of a document or a query of ir_datasets that are not fields."""
 CATALOGUE_PARTS = ("docs", "queries", "qrels")
+RowMaker = Callable[[SourceLocation, Any], Row]
+"""Returns the row of a library's record."""
 MAX_SHOWN_PARTS = 8
 MAX_REASON_LENGTH = 200
 
@@ -56,7 +53,7 @@ def _read_hub(reference: DatasetReference, files: Files) -> TableSource:
             split = _find_split(reference, part, table)
             part_name = f"{reference.name}/{part}"
             iterate = table[split].__iter__
-            rows[part] = partial(_numbered_rows, part_name, iterate, dict)
+            rows[part] = partial(_numbered_rows, part_name, iterate, _hub_row)
     except InputError:
         raise
     except Exception as error:  # of the network, of files, of a data set's own code
@@ -91,18 +88,22 @@ def _find_split(reference: DatasetReference, part: str, table: Any) -> str:
 def _numbered_rows(
     name: str,
     iterate: Callable[[], Iterable[Any]],
-    to_row: Callable[[Any], TableRow],
+    to_row: RowMaker,
     problems: ReadProblems,
-) -> Iterator[LocatedRow]:
+) -> Iterator[Row]:
     """Yield the rows of a library, each with its number."""
     try:
         for number, record in enumerate(iterate(), 1):
-            yield SourceLocation(Path(name), number), to_row(record)
+            yield to_row(SourceLocation(Path(name), number), record)
     except Exception as error:  # the library may raise anything
         reason = " ".join(str(error).split())[:MAX_REASON_LENGTH]
         problem = f"cannot be read: {reason or type(error).__name__}"
         remedy = "fetch it where there is a network, or give a folder with its files"
         problems.add(name, problem, remedy)
+
+
+def _hub_row(location: SourceLocation, record: Any) -> Row:
+    return Row(location, dict(record))
 
 
 HUB = FormatReader(lambda reference, _: reference.scheme == HUB_PREFIX, _read_hub)
@@ -131,9 +132,7 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
         remedy = "name a part of it that has them, such as …/test"
         raise InputError(Problem(reference.name, problem, remedy))
 
-    def rows(
-        iterate: Callable[[], Iterable[Any]], to_row: Callable[[Any], TableRow]
-    ) -> RowSource:
+    def rows(iterate: Callable[[], Iterable[Any]], to_row: RowMaker) -> RowSource:
         return partial(_numbered_rows, reference.name, iterate, to_row)
 
     return TableSource(
@@ -143,7 +142,7 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
     )
 
 
-def _document_row(document: Any) -> TableRow:
+def _document_row(location: SourceLocation, document: Any) -> Row:
     """Return a document with its title and text; without a text, its default text."""
     title = ""
     text = getattr(document, "text", None) or getattr(document, "body", None)
@@ -151,21 +150,22 @@ def _document_row(document: Any) -> TableRow:
         text = document.default_text()
     else:
         title = getattr(document, "title", "")
-    fields = _fields_of(document)
-    return {"_id": document.doc_id, "title": title, "text": text, "metadata": fields}
+    cells = {"_id": document.doc_id, "title": title, "text": text}
+    return Row(location, {**cells, "metadata": _fields_of(document)})
 
 
-def _query_row(query: Any) -> TableRow:
+def _query_row(location: SourceLocation, query: Any) -> Row:
     """Return a query with its text, else its default text: the title of a topic."""
     text = getattr(query, "text", None) or query.default_text()
-    return {"_id": query.query_id, "text": text, "metadata": _fields_of(query)}
+    cells = {"_id": query.query_id, "text": text}
+    return Row(location, {**cells, "metadata": _fields_of(query)})
 
 
-def _label_row(judgment: Any) -> TableRow:
-    return dict(judgment._asdict())
+def _label_row(location: SourceLocation, judgment: Any) -> Row:
+    return Row(location, dict(judgment._asdict()))
 
 
-def _fields_of(record: Any) -> TableRow:
+def _fields_of(record: Any) -> dict[str, Any]:
     """Return the plain values of a document or a query that are fields."""
     return {
         key: field

@@ -10,14 +10,13 @@ from harness.dataset.file import File, Files
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.keyed_file import holds_keys
 from harness.dataset.readers.shards import list_table_files, read_first_row
-from harness.dataset.reference import DatasetReference
+from harness.dataset.reference import DatasetReference, DeclaredColumn
+from harness.dataset.row import Row
 from harness.dataset.source import (
     FormatReader,
     FunctionSource,
     LocatedDocument,
-    LocatedRow,
     SourceLocation,
-    TableRow,
 )
 from harness.dataset.table_source import TableSource, rows_of_files
 from harness.dataset.text_rows import read_json
@@ -42,7 +41,7 @@ class QuotedQuestion(NamedTuple):
     """A question with the ids of its passages, and the passages."""
 
     location: SourceLocation
-    row: TableRow | None
+    row: Row | None
     """None if there are only passages."""
     passages: Sequence[Document]
 
@@ -61,18 +60,21 @@ def question_source(read_questions: QuestionReader, columns: Columns) -> Functio
                     ids.add(passage.id)
                     yield question.location, passage
 
-    def read_rows(problems: ReadProblems) -> Iterator[LocatedRow]:
-        for location, row, _ in read_questions(problems):
-            if row is not None:
-                yield location, row
+    def read_rows(problems: ReadProblems) -> Iterator[Row]:
+        for question in read_questions(problems):
+            if question.row is not None:
+                yield question.row
 
     table = TableSource(rows_of_files(), read_rows, None, columns)
     return FunctionSource(read_passages, table.queries, table.labels)
 
 
-def _find_column(row: TableRow, names: Sequence[str]) -> str | None:
+def _find_column(row: Row, names: Sequence[str]) -> str | None:
     """Return the first column with one of these names; None if there is none."""
-    return next((name for name in row if normalised_name(str(name)) in names), None)
+    for column in row.cells:
+        if normalised_name(str(column)) in names:
+            return column
+    return None
 
 
 def _is_context_table(reference: DatasetReference, files: Files) -> bool:
@@ -83,7 +85,7 @@ def _is_context_table(reference: DatasetReference, files: Files) -> bool:
     row = read_first_row(reference, files)
     if columns.name("query", row) is None:
         return False
-    if reference.columns.get("contexts") in row:
+    if columns.declared_name("contexts") in row.cells:
         return True
     if columns.name("label_document", row) is not None:
         return False
@@ -92,29 +94,29 @@ def _is_context_table(reference: DatasetReference, files: Files) -> bool:
 
 def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSource:
     row = read_first_row(reference, files)
-    context_column = reference.columns.get("contexts")
+    context_column = Columns(reference.columns).declared_name("contexts")
     if context_column is None:
         context_column = _find_column(row, CONTEXT_COLUMNS) or CONTEXT_COLUMNS[0]
         _refuse_undeclared_contexts(reference, row, context_column)
     answer_column = _find_column(row, ANSWER_COLUMNS)
-    declared: dict[str, str] = {}
+    declared: list[DeclaredColumn] = []
     if answer_column:
-        declared["reference"] = answer_column
-    declared |= reference.columns
-    declared.pop("contexts", None)
-    declared["label_document"] = context_column
+        declared.append(DeclaredColumn("reference", answer_column))
+    others = Columns(reference.columns).declared
+    declared += [column for column in others if column.kind != "contexts"]
+    declared.append(DeclaredColumn("label_document", context_column))
     read_questions = partial(
         _context_questions,
         list_table_files(reference, files),
         context_column,
         answer_column,
     )
-    columns = Columns(declared, header=reference.header is True)
+    columns = Columns(tuple(declared), header=reference.header is True)
     return question_source(read_questions, columns)
 
 
 def _refuse_undeclared_contexts(
-    reference: DatasetReference, row: TableRow, column: str
+    reference: DatasetReference, row: Row, column: str
 ) -> None:
     """Refuse contexts that a system may have returned.
 
@@ -124,7 +126,7 @@ def _refuse_undeclared_contexts(
         InputError: nothing says that the contexts answer the questions.
     """
     is_graded = Columns(reference.columns).name("grade", row) is not None
-    if column not in row or is_graded or _is_known_context_table(row, column):
+    if column not in row.cells or is_graded or _is_known_context_table(row, column):
         return
     problem = f"{column!r} holds texts, and nothing says that they answer the query"
     remedy = (
@@ -135,7 +137,7 @@ def _refuse_undeclared_contexts(
     raise InputError(Problem(reference.name, problem, remedy))
 
 
-def _is_known_context_table(row: TableRow, column: str) -> bool:
+def _is_known_context_table(row: Row, column: str) -> bool:
     """Whether a row is one of SQuAD's, or of a test set of Ragas 0.1."""
     if _find_column(row, TRUTH_COLUMNS) is not None:
         return True
@@ -153,26 +155,26 @@ def _context_questions(
 ) -> Iterator[QuotedQuestion]:
     """Yield the questions of a table; equal contexts are one passage."""
     passage_by_text: dict[str, Document] = {}
-    for location, row in rows_of_files(*files)(problems):
-        cell = row.get(context_column)
+    for row in rows_of_files(*files)(problems):
+        cell = row.cells.get(context_column)
         passages: list[Document] = []
-        for text in read_texts(cell, context_column, location, problems):
+        for text in read_texts(cell, context_column, row.location, problems):
             if text not in passage_by_text:
                 id_ = f"p{len(passage_by_text)}"
                 passage_by_text[text] = Document(id_, "", text)
             passages.append(passage_by_text[text])
-        if context_column not in row:
-            yield QuotedQuestion(location, row, passages)
+        if context_column not in row.cells:
+            yield QuotedQuestion(row.location, row, passages)
             continue
-        question = dict(row)
+        question = dict(row.cells)
         question[context_column] = [passage.id for passage in passages] or None
-        answers = row.get(answer_column) if answer_column else None
+        answers = row.cells.get(answer_column) if answer_column else None
         texts = _list_under("text", answers)
         if answer_column and texts:
             # SQuAD as a table; equal answers count once.
             distinct = [text for n, text in enumerate(texts) if text not in texts[:n]]
             question[answer_column] = distinct
-        yield QuotedQuestion(location, question, passages)
+        yield QuotedQuestion(row.location, Row(row.location, question), passages)
 
 
 def _squad_questions(file: File, problems: ReadProblems) -> Iterator[QuotedQuestion]:
@@ -200,22 +202,22 @@ def _squad_questions(file: File, problems: ReadProblems) -> Iterator[QuotedQuest
             passage = Document(id_, title.replace("_", " "), text)
             yield QuotedQuestion(location, None, (passage,))
             for question in _list_under("qas", paragraph):
-                row = _squad_row(question, passage)
-                yield QuotedQuestion(SourceLocation(file.path), row, (passage,))
+                row = _squad_row(question, passage, SourceLocation(file.path))
+                yield QuotedQuestion(row.location, row, (passage,))
 
 
-def _squad_row(question: Any, passage: Document) -> TableRow:
+def _squad_row(question: Any, passage: Document, location: SourceLocation) -> Row:
     """Return a question of SQuAD as a row."""
-    row: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     if isinstance(question, Mapping):
-        row["id"] = question.get("id")
-        row["question"] = question.get("question")
+        cells["id"] = question.get("id")
+        cells["question"] = question.get("question")
     answers = _list_under("answers", question)
     texts = [answer.get("text") for answer in answers if isinstance(answer, Mapping)]
-    row["reference"] = list(dict.fromkeys(filter(None, texts)))
-    row["doc_id"] = passage.id
-    row["grade"] = 0 if _get(question, "is_impossible") else 1
-    return row
+    cells["reference"] = list(dict.fromkeys(filter(None, texts)))
+    cells["doc_id"] = passage.id
+    cells["grade"] = 0 if _get(question, "is_impossible") else 1
+    return Row(location, cells)
 
 
 def _get(holder: Any, key: str) -> Any:
@@ -245,11 +247,11 @@ def _hotpot_questions(
     fact.
     """
     text_by_title: dict[str, str] = {}
-    for location, row in rows_of_files(*files)(problems):
-        id_ = row.get("_id", row.get("id"))
-        query = row.get("question")
-        context = _titled_values(row.get("context"))
-        facts = _titled_values(row.get("supporting_facts"))
+    for location, cells in rows_of_files(*files)(problems):
+        id_ = cells.get("_id", cells.get("id"))
+        query = cells.get("question")
+        context = _titled_values(cells.get("context"))
+        facts = _titled_values(cells.get("supporting_facts"))
         is_question = isinstance(id_, str) and isinstance(query, str)
         if not is_question or context is None or facts is None:
             problem = "has no id, question, context and supporting_facts"
@@ -266,12 +268,13 @@ def _hotpot_questions(
                 problems.add(location, problem, "give it another title")
             passages = relevant if title in relevant_titles else others
             passages.append(Document(title, title, text))
-        question = {"id": id_, "question": query, "reference": row.get("answer")}
+        question = {"id": id_, "question": query, "reference": cells.get("answer")}
         for field in HOTPOT_FIELDS:
-            if row.get(field):
-                question[field] = row[field]
+            if cells.get(field):
+                question[field] = cells[field]
         question["doc_id"] = [passage.id for passage in relevant]
-        yield QuotedQuestion(location, question, [*others, *relevant])
+        row = Row(location, question)
+        yield QuotedQuestion(location, row, [*others, *relevant])
 
 
 def _titled_values(cell: object) -> list[_TitledValue] | None:
@@ -295,12 +298,12 @@ def _is_pair(pair: object) -> bool:
 
 
 def _is_hotpot(reference: DatasetReference, files: Files) -> bool:
-    return read_first_row(reference, files).keys() >= HOTPOT_COLUMNS
+    return read_first_row(reference, files).cells.keys() >= HOTPOT_COLUMNS
 
 
 def _read_hotpot(reference: DatasetReference, files: Files) -> FunctionSource:
     table_files = list_table_files(reference, files)
-    columns = Columns({"label_document": "doc_id"})
+    columns = Columns((DeclaredColumn("label_document", "doc_id"),))
     return question_source(partial(_hotpot_questions, table_files), columns)
 
 

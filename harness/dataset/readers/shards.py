@@ -16,8 +16,9 @@ from harness.dataset.file import File, Files
 from harness.dataset.listing import is_container
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
+from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
-from harness.dataset.source import TableRow, choose_split
+from harness.dataset.source import choose_split
 from retrievers.errors import InputError, Problem
 
 SHARD_PATH = re.compile(
@@ -85,12 +86,12 @@ def list_table_files(
     return [file]
 
 
-def read_first_row(reference: DatasetReference, files: Files) -> TableRow:
+def read_first_row(reference: DatasetReference, files: Files) -> Row:
     """Return the first row of the table that a reference is; empty if there is none."""
     for file in list_table_files(reference, files):
-        for _, row in read_file_rows(file, ReadProblems()):
+        for row in read_file_rows(file, ReadProblems()):
             return row
-    return {}
+    return NO_ROW
 
 
 def _split_files(reference: DatasetReference, files: Files) -> list[File]:

@@ -31,6 +31,7 @@ from harness.dataset.readers.dataset_folder import (
 )
 from harness.dataset.readers.shards import list_table_files, parse_shard
 from harness.dataset.reference import DatasetReference
+from harness.dataset.row import NO_ROW
 from harness.dataset.rows import PLAIN_TEXT_SUFFIXES, read_file_rows
 from harness.dataset.source import FunctionSource, PlacedLabels
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
@@ -121,12 +122,12 @@ def _has_table_rows(file: File) -> bool:
     `query`.
     """
     content = file.read().lstrip(BLANK_BYTES)
-    first_row = next((row for _, row in read_file_rows(file, ReadProblems())), {})
-    if not first_row:
+    first_row = next(iter(read_file_rows(file, ReadProblems())), NO_ROW)
+    if not first_row.cells:
         return False
     if content.startswith(b"{"):
         return True
-    return usual_column("query", tuple(first_row)) not in (None, "query")
+    return usual_column("query", first_row.column_names) not in (None, "query")
 
 
 def read(reference: DatasetReference, files: Files) -> FunctionSource:
@@ -145,7 +146,7 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     )
     folder = find_folder(reference, {} if single_table else files)
     tables = _find_files(reference, folder, single_table)
-    declared_columns = {} if tables.queries_are_topics else reference.columns
+    declared_columns = () if tables.queries_are_topics else reference.columns
     source = TableSource(
         document_rows=rows_of_files(),
         query_rows=_query_rows(reference, tables),
@@ -224,7 +225,7 @@ def _find_labels(
 def _query_rows(reference: DatasetReference, tables: TableFiles) -> RowSource:
     """Return the rows of queries, which may have labels."""
     if tables.queries_are_topics:
-        topic_part = reference.columns.get("query", "title")
+        topic_part = Columns(reference.columns).declared_name("query") or "title"
         return partial(trec.topic_rows, tables.queries, topic_part)
     column_names = QUERY_COLUMNS if tables.labels else LABELLED_QUERY_COLUMNS
     return table_rows(reference, tables.queries, column_names)

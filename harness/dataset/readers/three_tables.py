@@ -124,7 +124,7 @@ def _missing_part(part: str, reference: DatasetReference, files: Files) -> Probl
     ]
     if part == "queries" and other_tables:
         example = shlex.quote(other_tables[0])
-        remedy = f"which file has them? for example --queries {example}"
+        remedy = f"name the file that has them (--queries {example})"
     problem = f"holds no {part} of this format"
     return Problem(str(reference.folder), problem, remedy)
 

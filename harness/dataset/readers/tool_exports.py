@@ -17,8 +17,9 @@ from harness.dataset.readers.dataset_folder import (
     open_documents,
 )
 from harness.dataset.readers.shards import list_table_files, read_first_row
-from harness.dataset.reference import DatasetReference
-from harness.dataset.source import FunctionSource, LocatedRow, TableRow
+from harness.dataset.reference import DatasetReference, DeclaredColumn
+from harness.dataset.row import Row
+from harness.dataset.source import FunctionSource
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.dataset.written_values import parse_cell
 from retrievers.errors import InputError, Problem
@@ -30,6 +31,15 @@ USUAL_EXPORT_NAMES = {
     "contexts": ("reference_contexts",),
     "claims": ("claims",),
 }
+
+
+class ToolParts(NamedTuple):
+    """The parts in the folder of a tool; empty if it writes no folder."""
+
+    questions: str = ""
+    """A file."""
+    documents: str = ""
+    """A folder."""
 
 
 class ToolExport(NamedTuple):
@@ -48,15 +58,14 @@ class ToolExport(NamedTuple):
     """Further names whose values become fields of the query."""
     objects: tuple[str, ...] = ()
     """The objects with the question and with the answer, if these are objects."""
-    parts: tuple[str, str] = ("", "")
-    """The file of questions and the folder of documents in the folder of a tool."""
+    parts: ToolParts = ToolParts()
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is a file that the tool wrote."""
         row = read_first_row(self._with_parts(reference), files)
-        if not row:
+        if not row.cells:
             return False
-        return not any(row.keys().isdisjoint(names) for names in self.recognised)
+        return not any(row.cells.keys().isdisjoint(names) for names in self.recognised)
 
     def read(self, reference: DatasetReference, files: Files) -> FunctionSource:
         """Open the queries; the reference names the documents.
@@ -109,39 +118,43 @@ class ToolExport(NamedTuple):
         self, reference: DatasetReference, tables: Sequence[File]
     ) -> TableSource:
         # The documents of an export are in no order: each of them has grade 1.
-        declared: dict[str, str] = {}
-        for kind, column in Columns(reference.columns).declared.items():
-            declared["label_document" if kind == "relevant" else kind] = column
-        columns = Columns(declared, usual_names=self.names)
+        declared: list[DeclaredColumn] = []
+        for kind, column in Columns(reference.columns).declared:
+            kind_of_labels = "label_document" if kind == "relevant" else kind
+            declared.append(DeclaredColumn(kind_of_labels, column))
+        columns = Columns(tuple(declared), usual_names=self.names)
         query_rows = partial(self._query_rows, rows_of_files(*tables), columns)
         return TableSource(rows_of_files(), query_rows, None, columns)
 
     def _query_rows(
         self, rows: RowSource, columns: Columns, problems: ReadProblems
-    ) -> Iterator[LocatedRow]:
+    ) -> Iterator[Row]:
         """Yield the used columns of each row, without empty values."""
         names = chain.from_iterable(self.names.values())
-        paths = [*names, *columns.declared.values(), *self.fields]
+        declared_paths = [column for _, column in columns.declared]
+        paths = [*names, *declared_paths, *self.fields]
         used_columns = {path.partition(".")[0] for path in paths}
-        for number, (location, export_row) in enumerate(rows(problems)):
-            row: dict[str, Any] = {"id": f"q{number}"}
-            for column, cell in export_row.items():
+        for number, row in enumerate(rows(problems)):
+            cells: dict[str, Any] = {"id": f"q{number}"}
+            for column, cell in row.cells.items():
                 if column in used_columns and not _is_empty(cell):
-                    row[column] = _without_empty_values(cell)
-            yield location, self._with_usual_paths(row, columns)
+                    cells[column] = _without_empty_values(cell)
+            yield self._with_usual_paths(Row(row.location, cells), columns)
 
-    def _with_usual_paths(self, row: TableRow, columns: Columns) -> TableRow:
+    def _with_usual_paths(self, row: Row, columns: Columns) -> Row:
         """Return a row in which an only text is under a usual name.
 
         The only text of an object is the question, and a text instead of an object is
         the answer.
         """
-        new_row = dict(row)
+        cells = dict(row.cells)
+        new_row = Row(row.location, cells)
         for column, kind in zip(self.objects, ("query", "reference"), strict=False):
-            text = _only_text(parse_cell(row.get(column)), is_object=kind == "query")
+            cell = parse_cell(row.cells.get(column))
+            text = _only_text(cell, is_object=kind == "query")
             if text is not None and columns.name(kind, new_row) is None:
                 key = self.names[kind][0].partition(".")[2]
-                new_row[column] = {key: text}
+                cells[column] = {key: text}
         return new_row
 
 
@@ -222,6 +235,6 @@ LLAMA_INDEX_RAG = ToolExport(
         "query": ("query",),
         "reference": ("reference_answer",),
     },
-    parts=("rag_dataset.json", "source_files"),
+    parts=ToolParts("rag_dataset.json", "source_files"),
 )
 """LlamaIndex's saved LabelledRagDataset, alone or in the folder of a download."""

@@ -13,13 +13,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
+from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import FormatReader, LocatedRow, SourceLocation
+from harness.dataset.row import Row
+from harness.dataset.source import FormatReader, SourceLocation
 from harness.dataset.table_source import TableSource
-from harness.dataset.text_rows import read_lines
+from harness.dataset.text_rows import NumberedLine, read_lines
 from harness.dataset.written_values import parse_grade
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.files.trec_columns import QRELS_FORM
@@ -82,7 +84,7 @@ def _read(reference: DatasetReference, files: Files) -> TableSource:
     missing_parts = [part for part, part_files in parts.items() if not part_files]
     if missing_parts:
         raise InputError([_missing_part(part, str(folder)) for part in missing_parts])
-    topic_part = reference.columns.get("query", "title")
+    topic_part = Columns(reference.columns).declared_name("query") or "title"
     return TableSource(
         document_rows=partial(_document_rows, documents),
         query_rows=partial(topic_rows, topics, topic_part),
@@ -121,9 +123,7 @@ def _files_with_stems(files: Files, stems: Collection[str]) -> list[File]:
     return matching_files
 
 
-def _document_rows(
-    files: Sequence[File], problems: ReadProblems
-) -> Iterator[LocatedRow]:
+def _document_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     """Yield one document per `<DOC>`.
 
     It has its `DOCNO`, its title or headline, and all other text without the tags.
@@ -137,12 +137,13 @@ def _document_rows(
                 continue
             titles = [_text_of_tags(block, tag) for tag in TITLE_TAGS]
             title = next(filter(None, titles), "")
-            yield location, {"_id": id_, "title": title, "text": _main_text(block)}
+            cells = {"_id": id_, "title": title, "text": _main_text(block)}
+            yield Row(location, cells)
 
 
 def topic_rows(
     files: Sequence[File], part: str, problems: ReadProblems
-) -> Iterator[LocatedRow]:
+) -> Iterator[Row]:
     """Yield one query per topic, of which one part is searched, or per line.
 
     A line has an id, a tab and a text.
@@ -154,7 +155,7 @@ def topic_rows(
             yield from _topic_line_rows(file, problems)
 
 
-def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[LocatedRow]:
+def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     """Yield one judgment per line."""
     for file in files:
 
@@ -164,13 +165,11 @@ def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Locate
         with collect_errors(problems):
             content = file.read().removeprefix(UTF8_BOM)
             for line, *cells in parse_lines(1, content, QRELS_FORM, add_problem):
-                row = dict(zip(QRELS_COLUMNS, cells, strict=True))
-                yield SourceLocation(file.path, line), row
+                judgment = dict(zip(QRELS_COLUMNS, cells, strict=True))
+                yield Row(SourceLocation(file.path, line), judgment)
 
 
-def _topic_block_rows(
-    file: File, part: str, problems: ReadProblems
-) -> Iterator[LocatedRow]:
+def _topic_block_rows(file: File, part: str, problems: ReadProblems) -> Iterator[Row]:
     for location, block in _blocks(file, "top", problems):
         number = TOPIC_NUMBER_ATTRIBUTE.search(block)
         id_ = number[1].strip() if number else _labelled_number(block)
@@ -179,7 +178,7 @@ def _topic_block_rows(
             text = _text_after_tag(block, "query")
         text = TOPIC_PART_LABEL.sub("", text).strip()
         if id_ and text:
-            yield location, {"query_id": id_, "query": text}
+            yield Row(location, {"query_id": id_, "query": text})
         else:
             problem = f"topic {id_} has no <{part}>"
             if not id_:
@@ -222,12 +221,12 @@ def is_topics(file: File) -> bool:
     return id_.isalnum() and not id_.isalpha()
 
 
-def _topic_line_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+def _topic_line_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     for number, line in read_lines(file, problems):
         location = SourceLocation(file.path, number)
         id_, tab, text = line.partition("\t")
         if tab and id_.strip():
-            yield location, {"query_id": id_.strip(), "query": text.strip()}
+            yield Row(location, {"query_id": id_.strip(), "query": text.strip()})
         else:
             problem = "is neither a topic nor a query's id, a tab and its text"
             problems.add(location, problem, "1<tab>what is asked")
@@ -269,15 +268,15 @@ def _blocks(
 
 
 def _split_at(
-    opening: re.Pattern[str], lines: Iterable[tuple[int, str]]
-) -> Iterator[tuple[int, str]]:
+    opening: re.Pattern[str], lines: Iterable[NumberedLine]
+) -> Iterator[NumberedLine]:
     """Yield lines, cut before each beginning of an element; numbers stay."""
     for number, line in lines:
         starts = [match.start() for match in opening.finditer(line)]
         ends = [*starts[1:], len(line)]
-        yield number, line[: ends[0]]
+        yield NumberedLine(number, line[: ends[0]])
         for start, end in zip(starts[1:], ends[1:], strict=False):
-            yield number, line[start:end]
+            yield NumberedLine(number, line[start:end])
 
 
 def _text_of_tags(block: str, tag: str) -> str:

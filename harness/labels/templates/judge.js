@@ -1,7 +1,5 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
   const store = `judge:${data.pool}`;
   const keyOf = (item) => `${item.query}\t${item.document}\t${item.round}`;
   let judge = "";
@@ -12,22 +10,11 @@
   let shownAt = 0;
 
   const article = document.querySelector("article");
-  const complain = (text) => { $("message").textContent = text; $("message").hidden = !text; };
 
-  // One entry a judgment: a page that a busy browser shows an old or empty store writes over nothing that is in it.
   const load = () => {
-    try {
-      const stored = window.localStorage, found = { kept: {}, ...JSON.parse(stored.getItem(store) || "{}") };
-      for (const key of Object.keys(stored).filter((one) => one.startsWith(`${store}:`))) {
-        found.kept[key.slice(store.length + 1)] = JSON.parse(stored.getItem(key));
-      }
-      stored.setItem(`probe:${store}`, "1");
-      stored.removeItem(`probe:${store}`);
-      return found;
-    } catch {
-      lasting = false;
-      return { kept: {} };
-    }
+    const entries = readEntries(store);
+    if (!entries) lasting = false;
+    return entries ?? { judge: "", kept: {} };
   };
 
   // Labels that were taken in before; and, where the page continues an earlier one, what the browser keeps of the same
@@ -66,14 +53,9 @@
     kept = { ...kept, ...there };
     edit();
     if (!lasting) return;
-    try {
-      for (const key of Object.keys(there)) if (!(key in kept)) window.localStorage.removeItem(`${store}:${key}`);
-      for (const [key, said] of Object.entries(kept)) window.localStorage.setItem(`${store}:${key}`, JSON.stringify(said));
-      window.localStorage.setItem(store, JSON.stringify({ judge }));
-    } catch {
-      lasting = false;
-      complain("This browser's storage is full: export your judgments now, before you close the page.");
-    }
+    if (writeEntries(store, there, kept, judge)) return;
+    lasting = false;
+    complain("This browser's storage is full: export your judgments now, before you close the page.");
   };
 
   const finished = () => data.items.filter((item) => keyOf(item) in kept).length;
@@ -241,13 +223,7 @@
     return `${JSON.stringify(row)}\n`;
   });
 
-  const download = () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(lines(), { type: "application/jsonl" }));
-    link.download = "judgments.jsonl";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
+  const download = () => downloadLines("judgments.jsonl", lines());
 
   // A file is imported completely or not at all; the message shows the first line that does not fit.
   const taken = (text) => {
@@ -320,10 +296,7 @@
   $("export").addEventListener("click", download);
   $("import").addEventListener("change", (event) => { if (event.target.files.length) bring(event.target.files[0]); });
   $("rename").addEventListener("click", () => { $("start").hidden = false; $("judge").value = judge; $("judge").focus(); });
-  $("start").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const name = $("judge").value.trim();
-    if (!name) return;
+  onName((name) => {
     change(() => { judge = name; });
     begin(name);
   });
@@ -332,16 +305,12 @@
     event.stopPropagation();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || !judge || event.target.matches("input")) return;
-    if (event.repeat) return;
-    // Where a key writes no Latin letter or digit (Russian, Arabic, the digits of a French keyboard), its place counts.
-    const placed = event.key.length === 1 ? /^(?:Key|Digit)(.)$/.exec(event.code)?.[1] : "";
-    const key = (/^[a-z\d]$/i.test(event.key) ? event.key : placed || "").toLowerCase();
+    const key = judge ? pressedKey(event) : "";
     const choice = data.choices.find((one) => String(one.value) === key);
     if (choice) give(choice.value);
     else if (key === "x") giveNone();
-    else if (event.key === "ArrowLeft") step(-1);
-    else if (event.key === "ArrowRight") step(1);
+    else if (key === "ArrowLeft") step(-1);
+    else if (key === "ArrowRight") step(1);
     else if (key === "s") give(null);
     else if (key === "u") undo();
     else if (key === "n") { $("note").focus(); event.preventDefault(); }

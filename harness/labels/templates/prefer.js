@@ -1,7 +1,5 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
   const store = `prefer:${data.page}`;
   const SNIPPET = 200;
   const keyOf = (step) => `${data.queries[step.query].id}\t${step.round}`;
@@ -11,37 +9,20 @@
   let at = 0;
   let shownAt = 0;
 
-  const complain = (text) => { $("message").textContent = text; $("message").hidden = !text; };
-
-  // One entry an answer, read again before every write: two tabs lose nothing of each other.
   const load = () => {
-    try {
-      const stored = window.localStorage, found = { judge: "", kept: {} };
-      for (const [name, text] of Object.entries({ ...stored })) {
-        if (name === store) found.judge = JSON.parse(text).judge;
-        else if (name.startsWith(`${store}:`)) found.kept[name.slice(store.length + 1)] = JSON.parse(text);
-      }
-      stored.setItem(`probe:${store}`, "1");
-      stored.removeItem(`probe:${store}`);
-      return found;
-    } catch {
-      lasting = false;
-      return { judge: "", kept: {} };
-    }
+    const entries = readEntries(store);
+    if (!entries) lasting = false;
+    return entries ?? { judge: "", kept: {} };
   };
+  // Two tabs lose nothing of each other: entries are read again before every write.
   const change = (edit) => {
     const there = load().kept;
     kept = { ...kept, ...there };
     edit();
     if (!lasting) return;
-    try {
-      for (const key of Object.keys(there)) if (!(key in kept)) window.localStorage.removeItem(`${store}:${key}`);
-      for (const [key, said] of Object.entries(kept)) window.localStorage.setItem(`${store}:${key}`, JSON.stringify(said));
-      window.localStorage.setItem(store, JSON.stringify({ judge }));
-    } catch {
-      lasting = false;
-      complain("This browser's storage is full: export your answers now, before you close the page.");
-    }
+    if (writeEntries(store, there, kept, judge)) return;
+    lasting = false;
+    complain("This browser's storage is full: export your answers now, before you close the page.");
   };
 
   const answers = () => data.steps.filter((step) => keyOf(step) in kept);
@@ -114,13 +95,7 @@
     };
     return `${JSON.stringify(row)}\n`;
   });
-  const download = () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(lines(), { type: "application/jsonl" }));
-    link.download = "preferences.jsonl";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
+  const download = () => downloadLines("preferences.jsonl", lines());
   const begin = (name) => {
     judge = name;
     $("start").hidden = true;
@@ -132,18 +107,12 @@
   }
   $("undo").addEventListener("click", undo);
   $("export").addEventListener("click", download);
-  $("start").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const name = $("judge").value.trim();
-    if (!name) return;
+  onName((name) => {
     change(() => { judge = name; });
     begin(name);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || !judge || event.target.matches("input") || event.repeat) return;
-    // Where a key writes no Latin letter or digit, its place counts.
-    const placed = event.key.length === 1 ? /^(?:Key|Digit)(.)$/.exec(event.code)?.[1] : "";
-    const key = (/^[a-z\d]$/i.test(event.key) ? event.key : placed || "").toLowerCase();
+    const key = judge ? pressedKey(event) : "";
     if (key === "1") give("left");
     else if (key === "2") give("right");
     else if (key === "0") give("same");

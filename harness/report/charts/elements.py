@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -90,11 +90,18 @@ def wrap_title(title: str, width: float) -> list[str]:
     return lines
 
 
+class MarkFact(NamedTuple):
+    """A line of a mark's tooltip."""
+
+    name: str
+    fact: object
+
+
 def draw_interval_point(
     span: Line,
     point: Point,
     color: str,
-    facts: Mapping[str, object],
+    facts: Sequence[MarkFact],
     *,
     side_text: str | Markup = "",
 ) -> Markup:
@@ -122,12 +129,12 @@ def draw_interval_point(
     return svg_element("g", body, class_="dot")
 
 
-def _tooltip(facts: Mapping[str, object]) -> Markup:
+def _tooltip(facts: Sequence[MarkFact]) -> Markup:
     """The tooltip of a mark, one line per fact; a spreadsheet gets it, too."""
     lines: list[str] = []
-    for key, value in facts.items():
-        shown_value = f"{value:.4f}" if isinstance(value, float) else value
-        lines.append(f"{key}: {shown_value}")
+    for name, fact in facts:
+        text = f"{fact:.4f}" if isinstance(fact, float) else fact
+        lines.append(f"{name}: {text}")
     return svg_element("title", visible_text("\n".join(lines)))
 
 

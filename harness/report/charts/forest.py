@@ -10,6 +10,7 @@ from harness.report.charts.axes import Axis
 from harness.report.charts.elements import (
     LINE_HEIGHT,
     Line,
+    MarkFact,
     Point,
     draw_interval_point,
     draw_side_text,
@@ -199,14 +200,14 @@ def _draw_panel(
 
 def _draw_row(row: ForestRow, axis: Axis, y: float) -> Markup:
     low, high = row.interval
-    facts = {
-        "row": row.label,
-        "difference": row.difference,
-        "low": low,
-        "high": high,
-        "queries": row.queries,
-        "won / tied / lost": row.record,
-    }
+    facts = [
+        MarkFact("row", row.label),
+        MarkFact("difference", row.difference),
+        MarkFact("low", low),
+        MarkFact("high", high),
+        MarkFact("queries", row.queries),
+        MarkFact("won / tied / lost", row.record),
+    ]
     return draw_interval_point(
         Line(axis.position(low), axis.position(high), y, y),
         Point(axis.position(row.difference), y),

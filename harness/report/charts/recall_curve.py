@@ -10,6 +10,7 @@ from harness.report.charts.axes import Axis
 from harness.report.charts.elements import (
     LINE_HEIGHT,
     Line,
+    MarkFact,
     Point,
     draw_interval_point,
     draw_side_text,
@@ -37,32 +38,35 @@ class RecallPoint(NamedTuple):
     recall: float
 
 
-def draw_recall_curves(
-    curves: Mapping[str, Sequence[RecallPoint]],
-    colors: Mapping[str, str],
-    width: float,
-) -> Plot:
+class RecallCurve(NamedTuple):
+    """The recall of one retriever."""
+
+    color: str
+    points: Sequence[RecallPoint]
+    """Fewest tokens first."""
+
+
+def draw_recall_curves(curves: Mapping[str, RecallCurve], width: float) -> Plot:
     """The recall of each retriever against the tokens of the context.
 
     Args:
-        curves: retriever -> its points, fewest tokens first; none without a point.
-        colors: of the retrievers.
+        curves: by retriever; none without a point.
         width: of the chart.
     """
     bottom = PLOT_TOP + PLOT_HEIGHT
     right = width - PLOT_MARGIN
-    budgets = [point.tokens for points in curves.values() for point in points]
+    budgets = [point.tokens for curve in curves.values() for point in curve.points]
     tokens_axis = Axis(
         min(budgets), max(budgets), PLOT_LEFT + PLOT_MARGIN, right, logarithmic=True
     )
     recall_axis = Axis(0.0, 1.0, bottom, PLOT_TOP)
     centres: dict[str, list[Point]] = {}
-    for retriever, points in curves.items():
+    for retriever, curve in curves.items():
         centres[retriever] = [
             Point(
                 tokens_axis.position(point.tokens), recall_axis.position(point.recall)
             )
-            for point in points
+            for point in curve.points
         ]
     ends = {retriever: positions[-1] for retriever, positions in centres.items()}
     sides = place_names(ends, PLOT_LEFT, right)
@@ -72,8 +76,7 @@ def draw_recall_curves(
             tokens_axis, (PLOT_TOP, bottom), TOKENS_TITLE, _token_labels
         ),
     ]
-    for retriever, points in curves.items():
-        color = colors[retriever]
+    for retriever, (color, points) in curves.items():
         body.append(_draw_line(centres[retriever], color))
         for point, centre in zip(points, centres[retriever], strict=True):
             is_last = point is points[-1]
@@ -97,7 +100,11 @@ def _draw_line(positions: Sequence[Point], color: str) -> Markup:
 def _draw_point(
     retriever: str, point: RecallPoint, centre: Point, color: str, *, side: str | None
 ) -> Markup:
-    facts = {"retriever": retriever, "tokens": point.tokens, "recall": point.recall}
+    facts = [
+        MarkFact("retriever", retriever),
+        MarkFact("tokens", point.tokens),
+        MarkFact("recall", point.recall),
+    ]
     span = Line(centre.x, centre.x, centre.y, centre.y)
     side_text: str | Markup = ""
     if side == "left":

@@ -14,10 +14,10 @@ from harness.report.sections.provenance import provenance_section
 from harness.report.sections.rerankers import rerankers_section
 from harness.report.sections.slices import slices_section
 from harness.report.sections.sweep import sweep_section
-from harness.report.templates import Section
+from harness.report.templates import AnySection
 from harness.report.view import View
 
-SECTIONS: tuple[Callable[[View], Section | None], ...] = (
+SECTIONS: tuple[Callable[[View], AnySection | None], ...] = (
     decision_section,
     fails_section,
     slices_section,

@@ -1,27 +1,65 @@
 """The data in sentences."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.english import count_of, join_names
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.measures import parse_measure
-from harness.measures.sensitivity import winners_by_rule
+from harness.measures.sensitivity import RuleOutcome, winners_by_rule
 from harness.pages import visible_text
 from harness.report.sections.decision import first_screen
-from harness.report.sections.quality_counts import describe_dataset, quality_tables
+from harness.report.sections.quality_counts import (
+    DatasetContents,
+    QualityTables,
+    describe_dataset,
+    quality_tables,
+)
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.scoring.other_grades import other_grades
 from harness.stats.power import MIN_POWER_DIFFERENCES
 from harness.wording.conclusion import lead_sentence, verdict_lines
+from harness.wording.failures import failure_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
 
 MAX_NAMED_SHARES = 4
 """Retrievers up to which each has its share of labelled hits in a sentence."""
 
 
-def data_section(view: View) -> Section:
+class GradeRules(NamedTuple):
+    """The means under other grade rules."""
+
+    verdict: str
+    changed: bool
+    """Whether another retriever has the highest mean under one."""
+    rows: list[RuleOutcome]
+
+
+class LabelSources(NamedTuple):
+    """The number of queries by who judged them."""
+
+    people: int
+    model: int
+    mixed: int
+    alone: bool
+    """Whether no person judged any."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataContext:
+    """The section's content."""
+
+    notes: list[str]
+    readings: GradeRules | None
+    labels: LabelSources | None
+    counted: QualityTables
+    data: DatasetContents
+
+
+def data_section(view: View) -> Section[DataContext]:
     """What the labels cover, and every warning; all counts are in one fold."""
     grade_rules = compare_grade_rules(view)
     screen = first_screen(view)
@@ -32,19 +70,19 @@ def data_section(view: View) -> Section:
         for sentence in verdict_lines(view.evaluation).details
         if sentence != lead
     ]
-    context = {
-        "notes": [
+    context = DataContext(
+        notes=[
             *screen.warnings[len(screen.shown_warnings) :],
             *_label_sentences(view),
             *trust_warnings(view, grade_rules),
             *map(view.with_short_names, details),
             *_ceiling_sentences(view),
         ],
-        "readings": grade_rules,
-        "labels": count_label_sources(view),
-        "counted": quality_tables(view),
-        "data": describe_dataset(view),
-    }
+        readings=grade_rules,
+        labels=count_label_sources(view),
+        counted=quality_tables(view),
+        data=describe_dataset(view),
+    )
     return Section("data", "Data", context)
 
 
@@ -77,7 +115,7 @@ def _count_relevant(view: View, query_id: str) -> int:
     return sum(grade > 0 for grade in view.grades[query_id].values())
 
 
-def compare_grade_rules(view: View) -> dict[str, Any] | None:
+def compare_grade_rules(view: View) -> GradeRules | None:
     """The means under other grade rules and gains, and by each labeller's grades.
 
     None if there are none.
@@ -117,7 +155,7 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
             "Another retriever has the highest mean under other rules: "
             f"{', '.join(changed_rules)}."
         )
-    return {"verdict": verdict, "changed": bool(changed_rules), "rows": rows}
+    return GradeRules(verdict, bool(changed_rules), rows)
 
 
 def _ceiling_sentences(view: View) -> list[str]:
@@ -128,7 +166,7 @@ def _ceiling_sentences(view: View) -> list[str]:
     return ceiling_sentences(evaluation.ceilings, view.primary, leader_mean)
 
 
-def trust_warnings(view: View, grade_rules: Mapping[str, Any] | None) -> list[str]:
+def trust_warnings(view: View, grade_rules: GradeRules | None) -> list[str]:
     """Warnings of the run, intervals that are too short, biased labels.
 
     Also another winner under other rules.
@@ -141,14 +179,13 @@ def trust_warnings(view: View, grade_rules: Mapping[str, Any] | None) -> list[st
         *_opposite_warnings(view),
         *_judged_warnings(view),
     ]
-    if grade_rules and grade_rules["changed"]:
-        warnings.append(grade_rules["verdict"])
+    if grade_rules and grade_rules.changed:
+        warnings.append(grade_rules.verdict)
     return [warning for warning in warnings if warning]
 
 
 def _failure_warnings(view: View) -> Iterator[str]:
-    for retriever, error in view.manifest.failed.items():
-        yield f"{retriever} failed and is not compared: {visible_text(error)}"
+    yield from map(visible_text, failure_lines(view.manifest.failed.items()))
     if view.resolved.baseline and view.baseline is None:
         yield (
             f"The baseline {view.resolved.baseline} failed: "
@@ -214,10 +251,14 @@ def _judged_warnings(view: View) -> list[str]:
     ]
 
 
-def count_label_sources(view: View) -> dict[str, Any] | None:
+def count_label_sources(view: View) -> LabelSources | None:
     """Judged@k of each retriever, and the labellers; None without labels."""
     if parse_measure(view.primary).uses_claims:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
-    counts = {source: sources.count(source) for source in ("people", "model", "mixed")}
-    return {**counts, "alone": not view.settings.judged_by_people}
+    return LabelSources(
+        people=sources.count("people"),
+        model=sources.count("model"),
+        mixed=sources.count("mixed"),
+        alone=not view.settings.judged_by_people,
+    )

@@ -1,10 +1,22 @@
 """Queries without an answer."""
 
+from dataclasses import dataclass
+
+from harness.evaluation.abstention import Abstention, ScoreThreshold
 from harness.report.templates import Section
 from harness.report.view import View
 
 
-def abstention_section(view: View) -> Section | None:
+@dataclass(frozen=True, slots=True)
+class AbstentionContext:
+    """The section's content."""
+
+    abstention: Abstention
+    floors: list[ScoreThreshold]
+    """The largest area first."""
+
+
+def abstention_section(view: View) -> Section[AbstentionContext] | None:
     """Areas, floors and pairs.
 
     None if every query is answerable, or no scores can be compared between queries.
@@ -13,5 +25,5 @@ def abstention_section(view: View) -> Section | None:
     if abstention is None:
         return None
     floors = sorted(abstention.floors, key=lambda floor: (-floor.area, floor.retriever))
-    context = {"abstention": abstention, "floors": floors}
+    context = AbstentionContext(abstention, floors)
     return Section("abstention", "No answer", context)

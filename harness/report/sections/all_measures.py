@@ -1,25 +1,47 @@
 """The means on every measure."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from harness.english import join_names
 from harness.evaluation.evaluation import Evaluation
 from harness.report.templates import Section
 from harness.report.view import View, beaten_letters, retriever_letters
+from harness.stats.summary import ScoreSummary
 
 
-def measures_section(view: View) -> Section:
+@dataclass(frozen=True, slots=True)
+class MeasuresContext:
+    """The section's content."""
+
+    listed: list[str]
+    folded: list[str]
+    """The retrievers whose rows are opened on demand."""
+    sentence: str
+    best: Mapping[str, float]
+    """Measure -> its best mean."""
+    summary: Mapping[str, Mapping[str, ScoreSummary]]
+    """Measure -> retriever -> its statistics."""
+    letters: Mapping[str, str]
+    beaten: Mapping[str, Mapping[str, str]]
+    """Measure -> the letters of those that each retriever was shown to beat."""
+    lettered: bool
+
+
+def measures_section(view: View) -> Section[MeasuresContext]:
     """The mean of each retriever on each measure."""
     beaten = {measure: beaten_letters(view, measure) for measure in view.measures}
     folded = view.evaluation.board.folded
-    context = {
-        "shown": [name for name in view.ranked if name not in folded],
-        "folded": [name for name in view.ranked if name in folded],
-        "sentence": measures_sentence(view),
-        "best": {measure: best_mean(view, measure) for measure in view.measures},
-        "summary": view.evaluation.summary,
-        "letters": retriever_letters(view),
-        "beaten": beaten,
-        "lettered": any(any(letters.values()) for letters in beaten.values()),
-    }
+    context = MeasuresContext(
+        listed=[name for name in view.ranked if name not in folded],
+        folded=[name for name in view.ranked if name in folded],
+        sentence=measures_sentence(view),
+        best={measure: best_mean(view, measure) for measure in view.measures},
+        summary=view.evaluation.summary,
+        letters=retriever_letters(view),
+        beaten=beaten,
+        lettered=any(any(letters.values()) for letters in beaten.values()),
+    )
     return Section("measures", "All measures", context)
 
 

@@ -1,18 +1,36 @@
 """Approximate against exact search."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from harness.records import CostRow, Results
-from harness.report.templates import TemplateRow
 from retrievers.types import CollectionFacts
 
 
-def compare_with_exact(results: Results) -> dict[str, TemplateRow]:
+@dataclass(frozen=True, slots=True)
+class ApproximationRow:
+    """An approximate retriever against exact search in the same collection."""
+
+    compared: int
+    """Queries."""
+    recall_at_10: float
+    recall: float
+    """Of all hits that were kept."""
+    bytes: float
+    exact_bytes: float
+    ms: float
+    """Of a query, in batches."""
+    exact_ms: float
+    unindexed: str
+    """How many vectors are not in the index; "" for none."""
+
+
+def compare_with_exact(results: Results) -> dict[str, ApproximationRow]:
     """Return the approximate retrievers, each against exact search.
 
     They are in the order of the experiment.
     """
-    rows: dict[str, TemplateRow] = {}
+    rows: dict[str, ApproximationRow] = {}
     for retriever in results.retrievers:
         quality = results.manifest.ledger.retrievers[retriever]
         counts = quality.counts.get("search-exact", {})
@@ -25,7 +43,7 @@ def compare_with_exact(results: Results) -> dict[str, TemplateRow]:
 
 def _approximation_row(
     results: Results, retriever: str, counts: Mapping[str, float]
-) -> TemplateRow | None:
+) -> ApproximationRow | None:
     facts = results.manifest.retrievers[retriever].provenance.vectors
     stages = {row.stage: row for row in results.cost_rows if row.retriever == retriever}
     if not {"search", "search-exact"} <= stages.keys():
@@ -33,16 +51,16 @@ def _approximation_row(
     if facts.size_bytes is None or facts.texts is None or facts.dimensions is None:
         return None
     bytes_per_vector = 4.0 * facts.dimensions  # of 32-bit numbers
-    return {
-        "compared": stages["search-exact"].texts,
-        "recall_at_10": counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
-        "recall": counts["shared_hits"] / counts["exact_hits"],
-        "bytes": facts.size_bytes,
-        "exact_bytes": bytes_per_vector * facts.texts,
-        "ms": _milliseconds_per_text(stages["search"]),
-        "exact_ms": _milliseconds_per_text(stages["search-exact"]),
-        "unindexed": _unindexed(facts.collection),
-    }
+    return ApproximationRow(
+        compared=stages["search-exact"].texts,
+        recall_at_10=counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
+        recall=counts["shared_hits"] / counts["exact_hits"],
+        bytes=facts.size_bytes,
+        exact_bytes=bytes_per_vector * facts.texts,
+        ms=_milliseconds_per_text(stages["search"]),
+        exact_ms=_milliseconds_per_text(stages["search-exact"]),
+        unindexed=_unindexed(facts.collection),
+    )
 
 
 def _milliseconds_per_text(cost: CostRow) -> float:

@@ -2,12 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.measures.score import RankedPassages
 from harness.report.charts.figure import Figure, draw_figure
-from harness.report.charts.recall_curve import RecallPoint, draw_recall_curves
+from harness.report.charts.recall_curve import (
+    RecallCurve,
+    RecallPoint,
+    draw_recall_curves,
+)
 from harness.report.numbers import score_text
 from harness.report.palette import standing_shade
 from harness.report.templates import Section
@@ -23,7 +29,19 @@ CONTEXT_WARNINGS = (
 )
 
 
-def contexts_section(view: View) -> Section | None:
+@dataclass(frozen=True, slots=True)
+class SameContext:
+    """The section's content."""
+
+    figure: Figure
+    budgets: list[int]
+    """Tokens of the contexts."""
+    recalls: Mapping[str, Mapping[int, float]]
+    """Retriever -> tokens -> mean recall."""
+    notes: list[str]
+
+
+def contexts_section(view: View) -> Section[SameContext] | None:
     """Recall against the tokens of a context; None if no measure reads passages."""
     measures = [parse_measure(name) for name in view.measures]
     if not any(measure.uses_passages for measure in measures):
@@ -41,16 +59,16 @@ def contexts_section(view: View) -> Section | None:
     if not curves:
         return None
     figure = _draw_curves(view, curves, has_spans=bool(spans))
-    context = {
-        "figure": figure,
-        "budgets": budgets,
-        "recalls": {name: dict(points) for name, points in curves.items()},
-        "notes": [
+    context = SameContext(
+        figure,
+        budgets,
+        recalls={name: dict(points) for name, points in curves.items()},
+        notes=[
             warning_sentence(warning)
             for warning in view.evaluation.warnings
             if warning.kind in CONTEXT_WARNINGS
         ],
-    }
+    )
     return Section("contexts", "The same context", context, (figure,))
 
 
@@ -70,7 +88,9 @@ def _draw_curves(
         "recall-tokens",
         f"Recall of {counted} against tokens",
         f"Mean recall of {counted} within a context; {last_points}.",
-        lambda width: draw_recall_curves(curves, colors, width),
+        lambda width: draw_recall_curves(
+            {name: RecallCurve(colors[name], curves[name]) for name in curves}, width
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """Quality against costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.records import Results
@@ -8,9 +9,12 @@ from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
 from harness.report.numbers import number_text, score_text
 from harness.report.palette import UNDECIDED_SHADE, standing_shade
-from harness.report.sections.approximate_search import compare_with_exact
+from harness.report.sections.approximate_search import (
+    ApproximationRow,
+    compare_with_exact,
+)
 from harness.report.sections.cost_sentences import cost_sentences
-from harness.report.templates import Section, TemplateRow
+from harness.report.templates import Section
 from harness.report.view import View
 
 COST_KINDS = {
@@ -42,7 +46,35 @@ VECTOR_UNITS = {
 """Kinds of retrievers whose vectors vary in size."""
 
 
-def costs_section(view: View) -> Section:
+@dataclass(frozen=True, slots=True)
+class VectorSize:
+    """The vectors of a retriever whose vectors vary in size, as means."""
+
+    counted: str
+    """The unit of the counts."""
+    per_text: float
+    per_query: float
+    dimensions: int
+    bytes_per_document: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostsContext:
+    """The section's content."""
+
+    costs: Mapping[str, RetrieverCost]
+    sentences: list[str]
+    timed: bool
+    plots: list[Figure]
+    measured_at: str
+    """The last day of a latency; "" without one."""
+    approximations: Mapping[str, ApproximationRow]
+    sizes: Mapping[str, VectorSize]
+    rows: Sequence[object]
+    """The rows of costs.csv."""
+
+
+def costs_section(view: View) -> Section[CostsContext]:
     """Quality against each measured cost, and the costs of each retriever."""
     costs = retriever_costs(view.results)
     plots: list[Figure] = []
@@ -50,16 +82,16 @@ def costs_section(view: View) -> Section:
         plot = _plot(view, kind, costs)
         if plot is not None:
             plots.append(plot)
-    context = {
-        "costs": costs,
-        "sentences": cost_sentences(view),
-        "timed": any(cost.stages for cost in costs.values()),
-        "plots": plots,
-        "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
-        "approximations": compare_with_exact(view.results),
-        "sizes": vector_sizes(view.results),
-        "rows": view.results.cost_rows,
-    }
+    context = CostsContext(
+        costs=costs,
+        sentences=cost_sentences(view),
+        timed=any(cost.stages for cost in costs.values()),
+        plots=plots,
+        measured_at=max((cost.measured_at for cost in costs.values()), default=""),
+        approximations=compare_with_exact(view.results),
+        sizes=vector_sizes(view.results),
+        rows=view.results.cost_rows,
+    )
     return Section("cost", "Cost", context, tuple(plots))
 
 
@@ -121,24 +153,24 @@ def _prices(
     return prices
 
 
-def vector_sizes(results: Results) -> dict[str, TemplateRow]:
+def vector_sizes(results: Results) -> dict[str, VectorSize]:
     """Return the retrievers whose vectors vary in size.
 
     They are in the order of the experiment.
     """
     tables = results.manifest.resolved.retriever_tables
-    sizes: dict[str, TemplateRow] = {}
+    sizes: dict[str, VectorSize] = {}
     for retriever in results.retrievers:
         unit = VECTOR_UNITS.get(tables[retriever]["kind"])
         facts = results.manifest.retrievers[retriever].provenance.vectors
         if unit is None or facts.per_text is None or facts.size_bytes is None:
             continue
         documents = results.manifest.dataset.documents
-        sizes[retriever] = {
-            "counted": unit,
-            "per_text": facts.per_text,
-            "per_query": facts.per_query,
-            "dimensions": facts.dimensions,
-            "bytes_per_document": facts.size_bytes / documents,
-        }
+        sizes[retriever] = VectorSize(
+            counted=unit,
+            per_text=facts.per_text,
+            per_query=facts.per_query or 0.0,
+            dimensions=facts.dimensions or 0,
+            bytes_per_document=facts.size_bytes / documents,
+        )
     return sizes

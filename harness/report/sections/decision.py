@@ -1,6 +1,7 @@
 """The first screen of a report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.english import (
@@ -12,7 +13,8 @@ from harness.english import (
 from harness.evaluation.board import Board, BoardRow
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.judging_effort import quoted_folder
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
@@ -116,11 +118,18 @@ class FirstScreen(NamedTuple):
         return len(self.lines) <= MAX_HIGH_ROWS
 
 
-def decision_section(view: View) -> Section:
+@dataclass(frozen=True, slots=True)
+class DecisionContext:
+    """The section's content."""
+
+    screen: FirstScreen
+
+
+def decision_section(view: View) -> Section[DecisionContext]:
     """The verdict, the reason, the next step, and the paired leaderboard."""
     screen = first_screen(view)
     figures = (_forest_figure(view, screen.board),) if screen.board.has_pairs else ()
-    return Section("decision", "Decision", {"screen": screen}, figures)
+    return Section("decision", "Decision", DecisionContext(screen), figures)
 
 
 def _forest_figure(view: View, board: Board) -> Figure:

@@ -22,6 +22,8 @@ from harness.wording.explanation import (
 class FailingSlices(NamedTuple):
     """Where the leader and the first of its rivals differ."""
 
+    lead: str
+    """The strongest sentence, or briefly that there is none."""
     sentences: tuple[str, ...]
     """Strongest first, or why there is none; empty with one retriever, or if there are
     too few queries to divide."""
@@ -31,7 +33,8 @@ class FailingSlices(NamedTuple):
     """The queries of each slice."""
 
 
-NO_SLICES = FailingSlices((), (), ())
+NO_SLICES = FailingSlices("", (), (), ())
+NOTHING_FOUND = "No property explains the difference."
 
 
 def failing_slices(view: View) -> FailingSlices:
@@ -54,8 +57,11 @@ def failing_slices(view: View) -> FailingSlices:
     )
     order = order_by_loss(view)
     groups = [_query_group(view, order, finding) for finding in explanation.findings]
+    sentences = tuple(map(view.with_short_names, explanation_sentences(explanation)))
+    nothing_found = explanation.silence is Silence.NOTHING_FOUND
     return FailingSlices(
-        tuple(map(view.with_short_names, explanation_sentences(explanation))),
+        NOTHING_FOUND if nothing_found else sentences[0],
+        sentences,
         tuple(map(remedy_line, remedies)),
         tuple(group for group in groups if group.count),
     )

@@ -1,14 +1,14 @@
 """The queries on which the leader fails."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.english import count_of
 from harness.pages import visible_text
 from harness.records import KEPT_RANKS
 from harness.report.numbers import difference_text, score_text
-from harness.report.query_browser import build_query_browser
+from harness.report.query_browser import QueryBrowser, build_query_browser
 from harness.report.query_evidence import (
     DocumentNumbers,
     Evidence,
@@ -18,7 +18,11 @@ from harness.report.query_evidence import (
     packed_size,
 )
 from harness.report.ranking_digests import EMPTY_RANKING, RankingDigest
-from harness.report.sections.failing_slices import failing_slices, property_texts
+from harness.report.sections.failing_slices import (
+    FailingSlices,
+    failing_slices,
+    property_texts,
+)
 from harness.report.sections.query_groups import (
     QueryGroup,
     group_queries,
@@ -43,22 +47,34 @@ SINGLE_KEY = "Boxed: grades of the labelled documents."
 LABELLED_KEY = f"{SINGLE_KEY} Orange: the left retriever ranks it lower."
 
 
+@dataclass(frozen=True, slots=True)
+class FailsContext:
+    """The section's content."""
+
+    browser: QueryBrowser
+    slices: FailingSlices
+    omitted: int
+    """Queries for which the page has no room."""
+    remaining: str
+    """The page that has them."""
+
+
 class RemainingQueries(NamedTuple):
     """The queries for which the page has no room."""
 
     view: View
     """Lists these queries only."""
-    section: Section
+    section: Section[FailsContext]
 
 
-def fails_section(view: View) -> Section:
+def fails_section(view: View) -> Section[FailsContext]:
     """The card of the query on which the leader loses most, and all other queries."""
     return _build_section(view, MAX_PAGE_BYTES)
 
 
-def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
+def remaining_queries(view: View, page: FailsContext) -> RemainingQueries | None:
     """The queries that are not in the section of the page; None if it has all."""
-    on_page = {query.id for query in section.context["browser"].evidence.queries}
+    on_page = {query.id for query in page.browser.evidence.queries}
     indices = tuple(i for i in view.order if visible_text(view.ids[i]) not in on_page)
     if not indices:
         return None
@@ -66,15 +82,15 @@ def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
     return RemainingQueries(remaining, _build_section(remaining, MAX_REMAINING_BYTES))
 
 
-def _build_section(view: View, max_bytes: int) -> Section:
+def _build_section(view: View, max_bytes: int) -> Section[FailsContext]:
     slices = failing_slices(view)
     evidence = build_evidence(view, slices.groups, max_bytes)
-    context = {
-        "browser": build_query_browser(evidence, loss_sentence(view)),
-        "slices": slices,
-        "omitted": view.n - len(evidence.queries),
-        "remaining": REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
-    }
+    context = FailsContext(
+        build_query_browser(evidence, loss_sentence(view)),
+        slices,
+        omitted=view.n - len(evidence.queries),
+        remaining=REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
+    )
     return Section("fails", "Where it fails", context)
 
 
@@ -170,7 +186,7 @@ def evidence_groups(
         on_page = tuple(
             number_by_id[query_id] for query_id in ids if query_id in number_by_id
         )
-        rows.append(EvidenceGroup(group.title, group.count, on_page, group.is_part))
+        rows.append(EvidenceGroup(group.title, group.count, on_page))
     return tuple(rows)
 
 

@@ -1,9 +1,9 @@
 """Every pair of retrievers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness.english import short_p_text
 from harness.evaluation.board import smallest_wilcoxon_p
 from harness.evaluation.pair_diagnostics import (
     PairDiagnostics,
@@ -11,8 +11,7 @@ from harness.evaluation.pair_diagnostics import (
     pairs_to_inspect,
 )
 from harness.evaluation.query_slices import slice_labels, small_slices
-from harness.evaluation.verdict import Comparison, TestRow, Verdict
-from harness.report.numbers import difference_text
+from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.report.sections.slices import slice_label
 from harness.report.templates import Section
 from harness.report.view import View
@@ -58,8 +57,6 @@ class MatrixCell(NamedTuple):
     sign: str
     state: str
     """The name of its colour in the style sheet, and its word."""
-    numbers: str
-    """The difference of the means, with p."""
 
 
 class MatrixRow(NamedTuple):
@@ -71,7 +68,39 @@ class MatrixRow(NamedTuple):
     """In the order of the rows; None for itself."""
 
 
-def pairs_section(view: View) -> Section | None:
+class SmallSlice(NamedTuple):
+    """A slice with too few queries for a test."""
+
+    name: str
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairsContext:
+    """The section's content."""
+
+    sentence: str
+    settings: str
+    rows: list[Comparison]
+    matrix: Sequence[MatrixRow]
+    """Of many retrievers; empty if the pairs are listed."""
+    left: int
+    """Pairs that are not listed."""
+    floors: Mapping[tuple[str, str], float]
+    """(a, b) -> the smallest possible p of the exact test, if above the level."""
+    evidence: list[PairDiagnostics]
+    evidence_left_out: int
+    other: Mapping[str, Sequence[TestRow]]
+    """Other families of tests, by their titles."""
+    small_slices: Sequence[SmallSlice]
+    small_left: int
+    other_left: int
+    signs: Mapping[Verdict, str]
+    word: Callable[[Finding], str]
+    reason: Callable[[Reason | None], str]
+
+
+def pairs_section(view: View) -> Section[PairsContext] | None:
     """Every pair on the primary measure; None without a second retriever."""
     if len(view.retrievers) < 2:
         return None
@@ -83,23 +112,23 @@ def pairs_section(view: View) -> Section | None:
     families = other_families(view)
     family_rows = sum(len(family) for family in families.values())
     is_matrix = view.evaluation.baseline == "" and len(view.ranked) > MAX_LISTED_NAMES
-    context = {
-        "sentence": _pairs_sentence(view, comparisons, is_matrix=is_matrix),
-        "settings": settings_sentence(view.settings),
-        "rows": rows,
-        "matrix": _matrix_rows(view, comparisons) if is_matrix else (),
-        "left": len(comparisons) - len(rows),
-        "floors": smallest_wilcoxon_p(comparisons, view.settings),
-        "evidence": diagnostics,
-        "evidence_left_out": pair_count - len(diagnostics),
-        "other": families,
-        "small_slices": small[:MAX_SMALL_SLICES],
-        "small_left": len(small[MAX_SMALL_SLICES:]),
-        "other_left": len(view.evaluation.tests) - family_rows,
-        "signs": VERDICT_SIGNS,
-        "word": verdict_word,
-        "reason": reason_words,
-    }
+    context = PairsContext(
+        sentence=_pairs_sentence(view, comparisons, is_matrix=is_matrix),
+        settings=settings_sentence(view.settings),
+        rows=rows,
+        matrix=_matrix_rows(view, comparisons) if is_matrix else (),
+        left=len(comparisons) - len(rows),
+        floors=smallest_wilcoxon_p(comparisons, view.settings),
+        evidence=diagnostics,
+        evidence_left_out=pair_count - len(diagnostics),
+        other=families,
+        small_slices=small[:MAX_SMALL_SLICES],
+        small_left=len(small[MAX_SMALL_SLICES:]),
+        other_left=len(view.evaluation.tests) - family_rows,
+        signs=VERDICT_SIGNS,
+        word=verdict_word,
+        reason=reason_words,
+    )
     return Section("pairs", "All pairs", context)
 
 
@@ -128,12 +157,8 @@ def _matrix_rows(
     cells: dict[tuple[str, str], MatrixCell] = {}
     for comparison in comparisons:
         for row in (comparison, comparison.swapped):
-            p = short_p_text(row.p_adjusted)
-            difference = difference_text(row.mean_difference)
             cells[row.a, row.b] = MatrixCell(
-                VERDICT_SIGNS[row.verdict],
-                STATE_BY_VERDICT[row.verdict],
-                f"{difference}, p {p}",
+                VERDICT_SIGNS[row.verdict], STATE_BY_VERDICT[row.verdict]
             )
     rows: list[MatrixRow] = []
     for number, name in enumerate(view.ranked, start=1):
@@ -169,14 +194,14 @@ def _has_leader_or_baseline(view: View, row: Comparison | TestRow) -> bool:
     return not {view.evaluation.leader, view.baseline}.isdisjoint((row.a, row.b))
 
 
-def _small_slices(view: View) -> list[tuple[str, int]]:
+def _small_slices(view: View) -> list[SmallSlice]:
     """The slices with too few queries for a test, with the number of queries."""
     queries = [view.query(i).query for i in range(view.n)]
-    slices: list[tuple[str, int]] = []
+    slices: list[SmallSlice] = []
     for family, labels in slice_labels(queries, view.settings.cluster).items():
         if len(set(labels)) > 1:
             for label, number in small_slices(labels).items():
-                slices.append((slice_label(family, label), number))
+                slices.append(SmallSlice(slice_label(family, label), number))
     return slices
 
 

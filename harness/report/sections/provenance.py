@@ -1,38 +1,61 @@
 """How to run an experiment again."""
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import tomli_w
 
 from harness.pages import visible_text
-from harness.records import Results
-from harness.records.environment import Machine
-from harness.report.paper import citation_texts
+from harness.records import Manifest, Results
+from harness.report.paper import Citation, citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
 from retrievers.types import stored_facts
 
 
-def provenance_section(view: View) -> Section:
+class NamedText(NamedTuple):
+    """A fact about a machine or a retriever as text."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenanceContext:
+    """The section's content."""
+
+    experiment: str
+    """As TOML."""
+    machine: list[NamedText]
+    facts: dict[str, list[NamedText]]
+    """Retriever -> what it used, for those that tell it."""
+    folder: str
+    """Of the results, as it stands in a command."""
+    quote: list[Citation]
+
+
+def provenance_section(view: View) -> Section[ProvenanceContext]:
     """The command, the experiment, the versions, the machine, texts to quote."""
-    context = {
-        "experiment": visible_text(tomli_w.dumps(view.manifest.experiment)),
-        "machine": _flat_facts(view.manifest.machine),
-        "facts": _facts_by_retriever(view.results),
-        "folder": results_path(view.results),
-        "quote": citation_texts(view),
-    }
+    context = ProvenanceContext(
+        experiment=visible_text(tomli_w.dumps(view.manifest.experiment)),
+        machine=_machine_facts(view.manifest),
+        facts=_facts_by_retriever(view.manifest),
+        folder=results_path(view.results),
+        quote=citation_texts(view),
+    )
     return Section("again", "Run it again", context)
 
 
-def _facts_by_retriever(results: Results) -> dict[str, object]:
+def _facts_by_retriever(manifest: Manifest) -> dict[str, list[NamedText]]:
     """Return what each retriever used, for those that tell it."""
-    outcomes = results.manifest.retrievers.items()
-    stored = {name: stored_facts(outcome.provenance) for name, outcome in outcomes}
-    return {name: facts for name, facts in stored.items() if facts}
+    facts: dict[str, list[NamedText]] = {}
+    for name, outcome in manifest.retrievers.items():
+        texts = stored_facts(outcome.provenance)
+        if texts:
+            facts[name] = [NamedText(key, text) for key, text in texts.items()]
+    return facts
 
 
 def results_path(results: Results) -> str:
@@ -49,15 +72,14 @@ def results_path(results: Results) -> str:
     return path
 
 
-def _flat_facts(machine: Machine) -> dict[str, object]:
+def _machine_facts(manifest: Manifest) -> list[NamedText]:
     """Return the facts about the machine that are known, each as one text."""
-    facts: dict[str, object] = {}
-    for key, fact in asdict(machine).items():
+    facts: list[NamedText] = []
+    for key, fact in asdict(manifest.machine).items():
         if fact in ({}, None, ""):
             continue
-        if isinstance(fact, Mapping):
-            parts = [f"{part}={detail}" for part, detail in fact.items()]
-            facts[key] = ", ".join(parts)
-        else:
-            facts[key] = str(fact)
+        text = str(fact)
+        if isinstance(fact, dict):
+            text = ", ".join(f"{part}={detail}" for part, detail in fact.items())
+        facts.append(NamedText(key, text))
     return facts

@@ -1,13 +1,15 @@
 """Every count of the data."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from harness.english import count_of, count_queries
-from harness.records import Manifest, RetrieverQuality
+from harness.experiment import RelevanceConfig
+from harness.records import DatasetFacts, Manifest, RetrieverQuality
 from harness.records.facts import JudgeRecord
 from harness.report.view import View
 
@@ -30,7 +32,7 @@ COUNT_PHRASES = {
         "queries with which no document that is searched shares a dimension "
         "of its sparse vector"
     ),
-    "changed-passage": "documents with a passage that does not stand in their text",
+    "changed-passage": "documents with a passage that is not in their text",
     "short-context": "queries whose passages end before the measured context",
     "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
@@ -57,7 +59,56 @@ MAX_LISTED_IDS = 20
 MAX_LISTED_GRADES = 30
 
 
-def quality_tables(view: View) -> dict[str, Any]:
+class DatasetCount(NamedTuple):
+    """A count of the data set."""
+
+    phrase: str
+    number: int
+    ids: Sequence[str]
+    """The first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityTables:
+    """The counts of the data and of each retriever."""
+
+    dataset: list[DatasetCount]
+    counts: Mapping[str, Mapping[str, float]]
+    """Phrase -> retriever -> number."""
+    cut: bool
+    """Whether documents were truncated."""
+    nonzero: Mapping[str, Mapping[str, float]]
+    ids: Mapping[str, Mapping[str, Sequence[str]]]
+    """Phrase -> retriever -> the first ids."""
+    unjudged: Mapping[str, float]
+    claims: str
+
+
+class FieldCount(NamedTuple):
+    """A field of the queries."""
+
+    name: str
+    values: list[tuple[str, int]]
+    """The most frequent ones, with the number of queries of each."""
+    distinct: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetContents:
+    """The contents of the data set."""
+
+    facts: DatasetFacts
+    labels: list[float]
+    """Relevant documents per query: fewest, median, most; empty without queries."""
+    lengths: list[float]
+    """Characters per query: fewest, median, most."""
+    grades: list[tuple[int, int]]
+    """Grades with their numbers of labels."""
+    fields: list[FieldCount]
+    relevance: RelevanceConfig
+
+
+def quality_tables(view: View) -> QualityTables:
     """The counts of excluded, truncated, empty, tied or retried items.
 
     They are for the data and each retriever.
@@ -82,19 +133,18 @@ def quality_tables(view: View) -> dict[str, Any]:
         counts.setdefault(short, {})[retriever] = digest.short_queries
     dataset_notes = view.manifest.ledger.dataset
     nonzero = {kind: row for kind, row in counts.items() if any(row.values())}
-    return {
-        "dataset": [
-            (_phrase(kind), len(kind_ids), kind_ids[:MAX_LISTED_IDS])
+    return QualityTables(
+        dataset=[
+            DatasetCount(_phrase(kind), len(kind_ids), kind_ids[:MAX_LISTED_IDS])
             for kind, kind_ids in dataset_notes.items()
         ],
-        "counts": counts,
-        "cut": COUNT_PHRASES["truncated"] in nonzero,
-        "nonzero": nonzero,
-        "clean": [kind for kind in counts if kind not in nonzero],
-        "ids": ids,
-        "unjudged": unjudged_shares(view),
-        "claims": claims_sentence(view.manifest.judge, view.n),
-    }
+        counts=counts,
+        cut=COUNT_PHRASES["truncated"] in nonzero,
+        nonzero=nonzero,
+        ids=ids,
+        unjudged=unjudged_shares(view),
+        claims=claims_sentence(view.manifest.judge, view.n),
+    )
 
 
 def claims_sentence(judge: JudgeRecord | None, queries: int) -> str:
@@ -140,7 +190,7 @@ def _phrase(kind: str) -> str:
     return COUNT_PHRASES.get(kind, kind.replace("_", " ").replace("-", " "))
 
 
-def describe_dataset(view: View) -> dict[str, Any]:
+def describe_dataset(view: View) -> DatasetContents:
     """The contents of the data set."""
     relevant_counts: list[int] = []
     text_lengths: list[int] = []
@@ -155,17 +205,17 @@ def describe_dataset(view: View) -> dict[str, Any]:
         for field, text in query.fields.items():
             parts = [part.strip() for part in str(text).split(",")]
             field_counts.setdefault(field, Counter()).update(parts)
-    return {
-        "facts": view.manifest.dataset,
-        "labels": _min_median_max(relevant_counts),
-        "lengths": _min_median_max(text_lengths),
-        "grades": sorted(grade_counts.items(), reverse=True)[:MAX_LISTED_GRADES],
-        "fields": [
-            (field, counts.most_common(MAX_LISTED_IDS), len(counts))
+    return DatasetContents(
+        facts=view.manifest.dataset,
+        labels=_min_median_max(relevant_counts),
+        lengths=_min_median_max(text_lengths),
+        grades=sorted(grade_counts.items(), reverse=True)[:MAX_LISTED_GRADES],
+        fields=[
+            FieldCount(field, counts.most_common(MAX_LISTED_IDS), len(counts))
             for field, counts in field_counts.items()
         ],
-        "relevance": view.resolved.relevance,
-    }
+        relevance=view.resolved.relevance,
+    )
 
 
 def _min_median_max(numbers: Sequence[int]) -> list[float]:

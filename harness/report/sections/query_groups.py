@@ -1,8 +1,7 @@
 """Queries that fail alike."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +13,6 @@ MAX_RIVALS = 6
 Of more, only losses to those that are not shown to be worse.
 """
 
-QueryMask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-"""(n,) whether each query belongs."""
-
 
 @dataclass(frozen=True, slots=True)
 class QueryGroup:
@@ -25,8 +21,6 @@ class QueryGroup:
     title: str
     query_ids: tuple[str, ...]
     """Those on which the leader loses most are first."""
-    is_part: bool = False
-    """Whether it is a part of the group before it."""
 
     @property
     def count(self) -> int:
@@ -34,47 +28,23 @@ class QueryGroup:
         return len(self.query_ids)
 
 
-class _GroupMask(NamedTuple):
-    """A group, and which queries belong to it."""
-
-    title: str
-    mask: QueryMask
-    is_part: bool = False
-
-
 def group_queries(view: View, slices: Sequence[QueryGroup] = ()) -> list[QueryGroup]:
-    """The groups that have queries; a query may be in several, and all are in one.
+    """The queries that the leader lost, those of each slice, and all.
 
     Args:
         view: the results.
-        slices: the groups by properties of the queries, after those that are lost.
+        slices: the slices on which the leader and its rival differ, as `harness
+            explain` finds them.
     """
-    groups: list[QueryGroup] = []
     order = order_by_loss(view)
-    for title, mask, is_part in _group_masks(view):
-        query_ids = tuple(view.ids[i] for i in order if mask[i])
-        if query_ids:
-            groups.append(QueryGroup(title, query_ids, is_part))
-    lost = 1 if groups[0].title == _lost_title(view) else 0
-    return [*groups[:lost], *slices, *groups[lost:]]
-
-
-def _lost_title(view: View) -> str:
-    return f"Lost by {view.evaluation.leader}"
-
-
-def _group_masks(view: View) -> Iterator[_GroupMask]:
-    lost = np.array([gap < 0 for gap in leader_gaps(view)])
-    if len(view.ranked) > 1:
-        yield _GroupMask(_lost_title(view), lost)
-    labelled = np.array([bool(view.grades[query_id]) for query_id in view.ids])
-    near = _found_mask(view, view.cutoff)
-    for group in (
-        *_groups_by_hits(view, near),
-        *_unjudged_groups(view),
-    ):
-        yield group._replace(mask=group.mask & labelled)
-    yield _GroupMask("All queries", np.ones(view.n, dtype=np.bool_))
+    gaps = leader_gaps(view)
+    every = QueryGroup("All queries", tuple(view.ids[i] for i in order))
+    if len(view.ranked) == 1:
+        return [every]
+    lost = tuple(view.ids[i] for i in order if gaps[i] < 0)
+    title = f"Lost by {view.evaluation.leader}"
+    groups = [QueryGroup(title, lost)] if lost else []
+    return [*groups, *slices, every]
 
 
 def rivals_of_leader(view: View) -> tuple[str, ...]:
@@ -113,62 +83,3 @@ def order_by_loss(view: View) -> list[int]:
     if min(gaps, default=0.0) >= 0:
         gaps = scores.tolist()
     return sorted(view.order, key=lambda i: (gaps[i], view.ids[i]))
-
-
-def _found_mask(view: View, depth: int) -> QueryMask:
-    """(n, retrievers) whether each retriever finds a relevant document."""
-    columns: list[QueryMask] = []
-    for retriever in view.ranked:
-        ranks = view.ranking_digests[retriever].first_relevant_rank
-        columns.append(ranks <= depth)
-    return np.column_stack(columns)
-
-
-def _groups_by_hits(view: View, near: QueryMask) -> Iterator[_GroupMask]:
-    """The queries that no retriever finds, or too late, or that one alone finds."""
-    cutoff = view.cutoff
-    finders = np.asarray(near.sum(axis=1))
-    found_later = _found_mask(view, view.resolved.depth).any(axis=1)
-    title = f"Found by none in its first {cutoff}"
-    if len(view.ranked) == 1:
-        title = f"Not found in the first {cutoff}"
-    yield _GroupMask(title, finders == 0)
-    yield _GroupMask(
-        f"of these, found at {cutoff + 1} to {view.resolved.depth}",
-        (finders == 0) & found_later,
-        is_part=True,
-    )
-    if len(view.ranked) == 1:
-        return
-    leader_found = near[:, 0]
-    yield _GroupMask("Found by one other alone", (finders == 1) & ~leader_found)
-    title = f"Found by {view.evaluation.leader} alone"
-    yield _GroupMask(title, (finders == 1) & leader_found)
-
-
-def _unjudged_groups(view: View) -> Iterator[_GroupMask]:
-    """Queries whose first hit of the leader has no label.
-
-    Only if labels also name irrelevant documents.
-    """
-    if not _has_irrelevant_labels(view):
-        return
-    leader = view.evaluation.leader
-    mask = np.array(
-        [_has_unlabelled_first_hit(view, query_id, leader) for query_id in view.ids]
-    )
-    yield _GroupMask(f"No label on the first hit of {leader}", mask)
-
-
-def _has_unlabelled_first_hit(view: View, query_id: str, retriever: str) -> bool:
-    hits = view.ranking_digests[retriever].primary_hits.get(query_id, ())
-    return bool(hits) and hits[0] not in view.grades[query_id]
-
-
-def _has_irrelevant_labels(view: View) -> bool:
-    """Whether labels also name irrelevant documents."""
-    return any(
-        grade <= 0
-        for query_grades in view.grades.values()
-        for grade in query_grades.values()
-    )

@@ -1,10 +1,11 @@
 """Rankings before against after reranking."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.evaluation.families import ideal_reranking
 from harness.measures import measure_rankings, parse_measure
-from harness.report.templates import Section, TemplateRow
+from harness.report.templates import Section
 from harness.report.view import View
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean
@@ -25,17 +26,43 @@ class Reranking(NamedTuple):
     """
 
 
-def rerankers_section(view: View) -> Section | None:
+class RerankerRow(NamedTuple):
+    """A reranked retriever against its first stage."""
+
+    retriever: str
+    of: str
+    """The first stage."""
+    depth: int
+    ceiling: float | None
+    """The mean of the candidates sorted by grade; None if unknown."""
+    before: float
+    after: float
+    better: int
+    """Queries."""
+    equal: int
+    worse: int
+
+
+@dataclass(frozen=True, slots=True)
+class RerankersContext:
+    """The section's content."""
+
+    rows: list[RerankerRow]
+
+
+def rerankers_section(view: View) -> Section[RerankersContext] | None:
     """A row for each reranker; None if no reranker's first stage is in the results."""
     rows = reranker_rows(view)
-    return Section("reranked", "Rerankers", {"rows": rows}) if rows else None
+    if not rows:
+        return None
+    return Section("reranked", "Rerankers", RerankersContext(rows))
 
 
-def reranker_rows(view: View) -> list[TemplateRow]:
+def reranker_rows(view: View) -> list[RerankerRow]:
     """The rerankers by their mean, highest first."""
     means = view.evaluation.means
     scores = view.values_by_measure[view.primary]
-    rows: list[TemplateRow] = []
+    rows: list[RerankerRow] = []
     for retriever, reranking in find_rerankings(view).items():
         first_stage = reranking.first_stage
         differences = paired_differences(scores[retriever], scores[first_stage])
@@ -44,17 +71,17 @@ def reranker_rows(view: View) -> list[TemplateRow]:
         if reranking.ceiling is not None:
             ceiling = mean(reranking.ceiling, view.scores.units.weights)
         rows.append(
-            {
-                "retriever": retriever,
-                "of": first_stage,
-                "depth": reranking.depth,
-                "ceiling": ceiling,
-                "before": means[first_stage],
-                "after": means[retriever],
-                "better": differences.wins,
-                "equal": ties,
-                "worse": differences.losses,
-            }
+            RerankerRow(
+                retriever,
+                of=first_stage,
+                depth=reranking.depth,
+                ceiling=ceiling,
+                before=means[first_stage],
+                after=means[retriever],
+                better=differences.wins,
+                equal=ties,
+                worse=differences.losses,
+            )
         )
     return rows
 

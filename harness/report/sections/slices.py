@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -109,7 +109,25 @@ class SliceTableRow(NamedTuple):
     """Over each of the shown others."""
 
 
-def slices_section(view: View) -> Section | None:
+@dataclass(frozen=True, slots=True)
+class SlicesContext:
+    """The section's content."""
+
+    pairs: Sequence[SlicePair]
+    axis: StripAxis
+    rows: Sequence[SliceTableRow]
+    shown_rows: int
+    """Rows of the table that are shown at first."""
+    sentence: str
+    reversals: list[str]
+    slice_name: Callable[[SliceComparison], str]
+    others: int
+    """Pairs that are not shown."""
+    choices: str
+    """The leads of any two retrievers, for the script."""
+
+
+def slices_section(view: View) -> Section[SlicesContext] | None:
     """The leader against the others in every part of the queries.
 
     None without parts or others.
@@ -125,17 +143,17 @@ def slices_section(view: View) -> Section | None:
     reversals: list[str] = []
     for pair in pairs:
         reversals.extend(reversed_slices(view, pair))
-    context = {
-        "pairs": shown_pairs,
-        "axis": _strip_axis(view, shown_pairs),
-        "rows": _table_rows(shown_pairs),
-        "shown_rows": MAX_SHOWN_SLICES,
-        "sentence": slices_sentence(shown_pairs[0]),
-        "reversals": reversals,
-        "slice_name": slice_name,
-        "others": len(pairs) - len(shown_pairs),
-        "choices": _slice_choices(view, families, pairs),
-    }
+    context = SlicesContext(
+        pairs=shown_pairs,
+        axis=_strip_axis(view, shown_pairs),
+        rows=_table_rows(shown_pairs),
+        shown_rows=MAX_SHOWN_SLICES,
+        sentence=slices_sentence(shown_pairs[0]),
+        reversals=reversals,
+        slice_name=slice_name,
+        others=len(pairs) - len(shown_pairs),
+        choices=_slice_choices(view, families, pairs),
+    )
     return Section("slices", "Slices", context, (_forest_figure(view, shown_pairs),))
 
 
@@ -152,9 +170,7 @@ def slices_sentence(pair: SlicePair) -> str:
     largest = max(slices, key=lambda row: row.difference)
     smallest = min(slices, key=lambda row: row.difference)
     lead = difference_text(largest.difference)
-    sentence = (
-        f"The lead of {pair.a} over {pair.b} is largest on “{largest.slice}” ({lead})."
-    )
+    sentence = f"{pair.a} leads {pair.b} most on “{largest.slice}” ({lead})."
     leader = pair.a if smallest.difference >= 0 else pair.b
     ahead = f"{abs(smallest.difference):.3f}"
     return (

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
-from harness.evaluation.evaluation import SweepChoice
+from harness.evaluation.evaluation import AxisEffect, SweepChoice
 from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.report.templates import Section
@@ -52,7 +52,21 @@ class SweepMap(NamedTuple):
     """The values of the other axes."""
 
 
-def sweep_section(view: View) -> Section | None:
+@dataclass(frozen=True, slots=True)
+class SweepContext:
+    """The section's content."""
+
+    maps: list[SweepMap]
+    effects: Sequence[AxisEffect]
+    rows: list[SweepRow]
+    more: int
+    """Configurations that the table leaves out."""
+    choice: SweepChoice
+    sentence: str
+    timed: bool
+
+
+def sweep_section(view: View) -> Section[SweepContext] | None:
     """The grid and its choice.
 
     None if the experiment has no sweep, or nothing could be chosen.
@@ -74,15 +88,15 @@ def sweep_section(view: View) -> Section | None:
     for name in order[:MAX_SWEEP_ROWS]:
         mean = view.mean(view.primary, name)
         rows.append(SweepRow(name, mean, mean - default_mean, costs[name]))
-    context = {
-        "maps": list(_maps(view, sweep, choice)),
-        "effects": choice.effects,
-        "rows": rows,
-        "more": len(order) - len(rows),
-        "choice": choice,
-        "sentence": alike_sentence(choice),
-        "timed": any(cost.p50 is not None for cost in costs.values()),
-    }
+    context = SweepContext(
+        maps=list(_maps(view, sweep, choice)),
+        effects=choice.effects,
+        rows=rows,
+        more=len(order) - len(rows),
+        choice=choice,
+        sentence=alike_sentence(choice),
+        timed=any(cost.p50 is not None for cost in costs.values()),
+    )
     return Section("sweep", "Settings", context)
 
 

@@ -19,10 +19,13 @@ from harness.console.forest import leaderboard_in_letters
 from harness.console.progress import Progress
 from harness.console.results_text import verdict_text
 from harness.console.score_tables import means_table, query_scores_table
+from harness.evaluation.costs import RetrieverCost, StagePercentiles
 from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.verdict import Comparison
+from harness.scoring.scores import ScoreRow
 from harness.stats.settings import Settings
+from harness.stats.summary import ScoreSummary
 from retrievers import meter
 from retrievers.meter import Budget, Meter
 from retrievers.types import Floats
@@ -56,13 +59,24 @@ def rendered(parts: Iterable[Any], width: int) -> list[str]:
 
 def summary(
     names: Iterable[str], measures: Iterable[str] = MEASURES
-) -> list[dict[str, Any]]:
-    interval = {"count": 138, "ci_low": 0.5, "ci_high": 0.9, "ci_method": "t"}
-    return [
-        {"retriever": name, "measure": measure, "mean": 0.9 - 0.1 * i, **interval}
-        for i, name in enumerate(names)
+) -> dict[str, dict[str, ScoreSummary]]:
+    return {
+        measure: {name: summary_of(0.9 - 0.1 * i) for i, name in enumerate(list(names))}
         for measure in measures
-    ]
+    }
+
+
+def summary_of(mean: float) -> ScoreSummary:
+    quantiles = {"min": 0.0, "q25": 0.2, "median": 0.4, "q75": 0.6, "max": 1.0}
+    return ScoreSummary(
+        count=138,
+        mean=mean,
+        ci_low=0.5,
+        ci_high=0.9,
+        std=0.1,
+        ci_method="t",
+        **quantiles,
+    )
 
 
 def board(names: Iterable[str], width: int, **options: Any) -> list[str]:
@@ -175,7 +189,7 @@ def test_narrow_comparisons_have_the_verdict_and_name_the_omitted_columns(
 ) -> None:
     lines = pairs([comparison(NAMES[0], NAMES[1])], width)
     assert any("undecided" in line for line in lines)
-    assert width > 40 or "wins/ties/losses" in " ".join(lines)
+    assert width > 40 or "won/tied/lost" in " ".join(lines)
 
 
 def test_of_many_pairs_those_of_the_leader_are_first_then_the_closest() -> None:
@@ -194,7 +208,10 @@ def test_of_many_pairs_those_of_the_leader_are_first_then_the_closest() -> None:
 
 
 def test_the_best_is_first_in_any_order_of_the_rows() -> None:
-    rows = summary(["a", "b"], ["nDCG@10", "RR"])[::-1]
+    rows = {
+        measure: dict(reversed(by_retriever.items()))
+        for measure, by_retriever in summary(["a", "b"], ["nDCG@10", "RR"]).items()
+    }
     lines = rendered(result_tables.leaderboard_table(rows, "nDCG@10", width=80), 80)
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
@@ -255,6 +272,46 @@ def test_a_wide_forest_has_the_differences_with_their_intervals(
     for row in board.rows:
         if row.difference is not None:
             assert f"({row.low:z.3f}" in text
+
+
+COSTS = {
+    "aaaaa0": RetrieverCost(0.0, 0.0, (), "", 1.0, 279_552.0),
+    "aaaaa1": RetrieverCost(
+        0.0, 12.3, (StagePercentiles("search", 1.0, 9.51, 12.0),), "", 1.0, None
+    ),
+    "aaaaa2": RetrieverCost(0.0, None, (), "", 1.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_forest_has_the_costs_that_are_known(width: int) -> None:
+    board = evaluated(0.02, None, **random_scores(list(COSTS))).board
+    lines = rendered(leaderboard_in_letters(board, width=width, costs=COSTS), width)
+    last_rows = {line.split()[1]: line for line in lines if "aaaaa" in line}
+    text = " ".join(" ".join(lines).split())
+    assert max(map(cell_len, lines)) <= width
+    assert "p95 $/million" in text
+    assert "– $0 280 kB" in " ".join(last_rows["aaaaa0"].split())
+    assert "9.5 $12.30 –" in " ".join(last_rows["aaaaa1"].split())
+    assert "– ?" in " ".join(last_rows["aaaaa2"].split())
+    tables = 1 if width == 120 else 2
+    assert sum("aaaaa0" in line for line in lines) == tables
+
+
+def test_without_a_latency_there_is_no_column_of_it() -> None:
+    board = evaluated(0.02, None, **random_scores(list(COSTS))).board
+    costs = dict.fromkeys(COSTS, COSTS["aaaaa0"])
+    lines = rendered(leaderboard_in_letters(board, width=120, costs=costs), 120)
+    assert "p95" not in "".join(lines)
+    assert "280 kB" in "".join(lines)
+
+
+def test_without_vectors_there_is_no_column_of_them() -> None:
+    board = evaluated(0.02, None, **random_scores(list(COSTS))).board
+    costs = {name: COSTS["aaaaa1"]._replace(vector_bytes=0.0) for name in COSTS}
+    lines = rendered(leaderboard_in_letters(board, width=80, costs=costs), 80)
+    assert "$/million" in "".join(lines)
+    assert "vectors" not in "".join(lines)
 
 
 @pytest.mark.parametrize("explain", [False, True])
@@ -342,7 +399,7 @@ def test_the_table_of_means_has_every_run_and_every_measure(width: int) -> None:
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_table_of_queries_has_every_score(width: int) -> None:
     rows = [
-        {"query_id": f"問{i}", "measure": measure, "value": 0.5}
+        ScoreRow("run", f"問{i}", measure, 0.5)
         for i in range(3)
         for measure in MEASURES
     ]

@@ -15,6 +15,7 @@ import pytest
 from harness.console.check_text import check_lines
 from harness.console.dataset_arguments import parse_column_names
 from harness.dataset import DatasetReference, load_dataset, parse_reference
+from harness.dataset.reference import declared_columns
 from harness.experiment import load as load_experiment
 from harness.init.write_experiment import write_experiment
 from harness.preflight.check import check_target
@@ -143,7 +144,9 @@ def test_a_second_column_of_labels_can_be_declared_as_a_field(tmp_path, column):
     reference = write_queries_with_column(tmp_path / "d", column)
     columns = {"fields": column, "label_document": "doc_id", "grade": "grade"}
 
-    dataset = load_dataset(DatasetReference(reference.path, columns=columns))
+    dataset = load_dataset(
+        DatasetReference(reference.path, columns=declared_columns(columns))
+    )
 
     assert [query.fields[column] for query in dataset.queries] == ["a", "b"]
 
@@ -237,7 +240,10 @@ def test_a_column_is_used_as_it_is_declared(
 ):
     path = write_data_set(tmp_path / "d", header, rows).path
 
-    assert count_grades(DatasetReference(path, columns=columns)) == rows_by_grade
+    assert (
+        count_grades(DatasetReference(path, columns=declared_columns(columns)))
+        == rows_by_grade
+    )
 
 
 LABELLED_QUERY_HEADER = ["query_id", "query", "docid", "rating"]
@@ -341,7 +347,7 @@ def test_a_missing_column_is_reported_once_a_file(tmp_path):
     [problem] = refusal(load_dataset, parse_reference(path)).problems
 
     assert (
-        "queries.csv:2: 'query' is missing, as at 29 more places "
+        "queries.csv:2: 'query' is missing; also in 29 others "
         "(there are: when, suchbegriff; say"
     ) in str(problem)
     assert str(problem).endswith("""columns = { query = "…" } (--columns 'query=…'))""")

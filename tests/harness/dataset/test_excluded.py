@@ -8,7 +8,7 @@ import pytest
 import harness
 from harness import RunOptions, run
 from harness.dataset import load_dataset
-from harness.dataset.reference import DatasetReference
+from harness.dataset.reference import DatasetReference, declared_columns
 from retrievers import BM25
 from tests.support.layouts import jsonl, table
 from tests.support.servers import Answering, running
@@ -66,7 +66,10 @@ def test_documents_to_leave_out_are_found_by_the_name_of_their_column(
 @pytest.mark.parametrize("cell", ["d1; d2", ["d2 d1"], "d2,d1", '["d1", "d2"]'])
 def test_one_cell_lists_several(cell, tmp_path):
     folder = rows_in(tmp_path, seen=cell)
-    assert excluded_in(folder, columns={"exclude": "seen"}) == ("d1", "d2")
+    assert excluded_in(folder, columns=declared_columns({"exclude": "seen"})) == (
+        "d1",
+        "d2",
+    )
 
 
 @pytest.mark.parametrize("cell", [["N/A"], [], "", None])
@@ -85,7 +88,9 @@ def test_the_column_is_declared_in_a_table(tmp_path):
             {"query": "wheels", "gold_id": "d2", "from": ""},
         ],
     )
-    assert excluded_in(tmp_path, columns={"exclude": "from"}) == ("d1",)
+    assert excluded_in(tmp_path, columns=declared_columns({"exclude": "from"})) == (
+        "d1",
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 import harness
 from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory, run_in_memory
 from retrievers.errors import BackendError, InputError
 from retrievers.external import match_hit_ids
@@ -219,7 +220,7 @@ def test_what_may_be_labels_is_asked_about_with_the_option_to_add(row, tmp_path)
     name = {"evidence": "evidence.doc"}.get(next(iter(row)), next(iter(row)))
     with pytest.raises(InputError, match="--columns (relevant|contexts)=" + name):
         load_dataset(DatasetReference(tmp_path))
-    assert len(grades_of(tmp_path, columns={"relevant": name})) == 3
+    assert len(grades_of(tmp_path, columns=declared_columns({"relevant": name}))) == 3
 
 
 LOGS = [
@@ -306,7 +307,7 @@ def test_texts_that_a_system_may_have_returned_are_asked_about(row, tmp_path):
     column = next(name for name in row if name[:4] in ("cont", "pass"))
     message = str(refusal(load_dataset, reference))
     assert f"--columns contexts={column}" in message
-    declared = replace(reference, columns={"contexts": column})
+    declared = replace(reference, columns=declared_columns({"contexts": column}))
     assert load_dataset(declared).labels["q0"].relevant == ("p0",)
 
 
@@ -358,9 +359,7 @@ def test_a_query_that_loses_all_its_labels_is_named(tmp_path, monkeypatch, capsy
     (note,) = dataset.data_quality["lost-query"]
     assert note.startswith(place)
     output = ends(capsys, 0, "check", "d", "--dangling", "drop").out
-    assert (
-        "queries that lose all their labels, since they name no document (1)" in output
-    )
+    assert "queries all of whose labels name no document (1)" in output
     assert place in output
     assert f"a query loses all its labels: {place}" in ends(capsys, 0, "init", "d").out
 
@@ -420,7 +419,9 @@ def test_a_declared_flag_says_which_texts_are_right(tmp_path):
     texts = [{"text": RIGHT, "helps": 1}, {"text": WRONG, "helps": 0}]
     jsonl(tmp_path / "set.jsonl", [{"query": "q", "shown": texts}])
     columns = {"relevant": "shown.helps"}
-    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl", columns=columns))
+    dataset = load_dataset(
+        DatasetReference(tmp_path / "set.jsonl", columns=declared_columns(columns))
+    )
     assert (dataset.document_count, dataset.labels["q0"].relevant) == (2, ("p0",))
 
 
@@ -451,7 +452,9 @@ def test_two_columns_of_text_are_two_lines(tmp_path):
     jsonl(tmp_path / "documents.jsonl", rows)
     jsonl(tmp_path / "queries.jsonl", [{"query": "leave", "gold": ["a"]}])
     columns = {"text": "question,note,answer"}
-    dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+    dataset = load_dataset(
+        DatasetReference(tmp_path, columns=declared_columns(columns))
+    )
     (document,) = dataset.documents()
     assert document.text == "How much?\n25 days"
 
@@ -467,7 +470,7 @@ def test_pages_beside_files_are_asked_about(page, tmp_path):
     assert (
         f"--columns label_document=gold_file,{page} --match gold_file,{page}" in message
     )
-    reference = DatasetReference(tmp_path, columns={"fields": page})
+    reference = DatasetReference(tmp_path, columns=declared_columns({"fields": page}))
     assert load_dataset(reference).labels["q0"].relevant == ("a",)
 
 
@@ -475,7 +478,9 @@ def test_a_row_without_the_key_of_labels_is_a_query_without_labels(tmp_path):
     rows = [{"query": f"q {n}", "gold": ["a"]} for n in range(2)] + [{"query": "new"}]
     jsonl(documents_in(tmp_path, "a") / "queries.jsonl", rows)
     for columns in ({}, {"relevant": "gold"}):
-        dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+        dataset = load_dataset(
+            DatasetReference(tmp_path, columns=declared_columns(columns))
+        )
         assert dataset.data_quality["unjudged-query"] == ("q2",)
         assert len(dataset.queries) == 2
 
@@ -494,9 +499,12 @@ def test_a_blank_label_beside_a_query_without_an_answer(column, tmp_path):
 def test_blank_labels_are_counted_in_one_sentence(tmp_path):
     log_in(tmp_path, "query,gold\nleave,a\n" + "pay,\n" * 3)
     (problem,) = refusal(
-        load_dataset, DatasetReference(tmp_path, columns={"label_document": "gold"})
+        load_dataset,
+        DatasetReference(
+            tmp_path, columns=declared_columns({"label_document": "gold"})
+        ),
     ).problems
-    assert "queries.csv:3: no document is given, as at 2 more places" in str(problem)
+    assert "queries.csv:3: no document is given; also in 2 others" in str(problem)
 
 
 def test_a_table_alone_in_a_folder_is_read_as_the_file(tmp_path):
@@ -549,14 +557,18 @@ def test_events_of_a_declared_kind_are_labels(tmp_path):
     events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
     log_in(tmp_path, events)
     columns = {"label": "object_id"}
-    undeclared = DatasetReference(tmp_path, columns=columns)
+    undeclared = DatasetReference(tmp_path, columns=declared_columns(columns))
     message = str(refusal(load_dataset, undeclared))
     assert "'action_name' has 'view' (1), 'click' (1)" in message
     assert "--where action_name=click" in message
     clicks = {"action_name": ("click",)}
-    assert grades_of(tmp_path, columns=columns, where=clicks) == {"q": ["b"]}
+    assert grades_of(tmp_path, columns=declared_columns(columns), where=clicks) == {
+        "q": ["b"]
+    }
     both = {"action_name": ("click", "view")}
-    assert grades_of(tmp_path, columns=columns, where=both) == {"q": ["a", "b"]}
+    assert grades_of(tmp_path, columns=declared_columns(columns), where=both) == {
+        "q": ["a", "b"]
+    }
     for where, sentence in (
         ({"action_name": ("clik",)}, "no row has action_name = 'clik'"),
         ({"action": ("click",)}, "no row has a column 'action'"),
@@ -766,3 +778,47 @@ def test_dumps_of_elasticsearch_are_documents(tmp_path):
         (tmp_path / name).write_text(content)
         (tmp_path / "queries.csv").write_text("query,gold_id\nwhat,a\n")
         assert grades_of(tmp_path, documents=name) == {"q0": ["a"]}
+
+
+@pytest.mark.parametrize("name", ["golden.csv", "testset.csv", "eval/golden.csv"])
+@pytest.mark.parametrize("documents", ["docs/a.md", "a.md", "documents.csv"])
+@pytest.mark.parametrize("command", ["init", "check"])
+def test_a_table_of_queries_under_another_name_is_named_with_its_option(
+    tmp_path, monkeypatch, capsys, name, documents, command
+):
+    monkeypatch.chdir(tmp_path)
+    texts = {documents: "# leave" if documents.endswith("md") else "id,text\na,leave\n"}
+    for path, text in {**texts, name: "question,gold_id\nhow long,a\n"}.items():
+        file = tmp_path / "d" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    printed = ends(capsys, 2, command, "d")
+    assert f'queries = "{name}" (--queries {name})' in printed.err
+    ends(capsys, 0, command, "d", "--queries", name)
+
+
+def test_events_are_recognised_by_their_values_whatever_their_column_is_called(
+    tmp_path,
+):
+    table = "query,clicked_doc_id,kind\nleave,a,click\nleave,b,view\n"
+    documents_in(tmp_path, "ab")
+    log_in(tmp_path, table)
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert "'kind' has 'click' (1), 'view' (1)" in message
+    assert "--where kind=click" in message
+
+
+@pytest.mark.parametrize("order", ["rank", "position", "distance", "score,rank"])
+def test_a_table_of_labels_with_what_orders_a_ranking_is_asked_about(tmp_path, order):
+    documents_in(tmp_path, "a", "b")
+    jsonl(tmp_path / "queries.jsonl", [{"_id": "q", "query": "leave"}])
+    numbers = ",".join("1" for _ in order.split(","))
+    rows = f"query_id,doc_id,{order}\nq,a,{numbers}\nq,b,{numbers}\n"
+    (tmp_path / "labels.csv").write_text(rows)
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert "looks like what a system returned" in message
+    assert "--columns run=doc_id" in message
+    declared = declared_columns({"label_document": "doc_id"})
+    assert set(grades_of(tmp_path, columns=declared)["q"]) == {"a", "b"}
+    assert set(grades_of(tmp_path, labels="labels.csv")["q"]) == {"a", "b"}
+    assert not grades_of(tmp_path, columns=declared_columns({"fields": "doc_id"}))

@@ -307,3 +307,25 @@ def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_m
     assert list(rows.read_file_rows(File(path), problems)) == []
     [problem] = problems.problems
     assert message in problem.what and problem.where == str(path)
+
+
+def queries_without_header(folder: Path, text: str) -> DatasetReference:
+    """A data set whose queries are a table without a header."""
+    folder.mkdir()
+    (folder / "documents.csv").write_text("d1,one\n")
+    (folder / "labels.csv").write_text("q1,d1,1\n")
+    (folder / "queries.csv").write_text(text, encoding="utf-8")
+    return DatasetReference(folder, header=False)
+
+
+def test_a_byte_order_mark_at_the_beginning_of_a_file_is_no_part_of_an_id(tmp_path):
+    reference = queries_without_header(tmp_path / "d", "\ufeffq1,one\n")
+    assert [query.id for query in load_dataset(reference).queries] == ["q1"]
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufeff\ufeffq1,one\n", "q1,one\n\ufeffq2,two\n"], ids=["twice", "line 2"]
+)
+def test_any_other_byte_order_mark_stays_and_is_refused(text, tmp_path):
+    reference = queries_without_header(tmp_path / "d", text)
+    assert "begins with a byte order mark" in str(refusal(load_dataset, reference))

@@ -153,13 +153,13 @@ CASES: list[tuple[str, str, Change, str]] = [
         "beir",
         "qrels/test.tsv",
         add("q1 0 car 1\n" * 30),
-        ":7: 4 columns, as at 29 more places .*TREC",
+        ":7: 4 columns; also in 29 others .*TREC",
     ),
     (
         "csv",
         "documents.csv",
         swap("id,", "sku,"),
-        r"csv:2: '_id' is missing, as .*columns = \{ document_id =",
+        r"csv:2: '_id' is missing; also in .*columns = \{ document_id =",
     ),
     (
         "parquet",
@@ -438,7 +438,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     (
         queries(*["how much leave do I have,a"] * 3),
         "d",
-        '"a", as at 1 more place (write one above it: query,document',
+        '"a"; also in 1 other (write one above it: query,document',
     ),
     (queries("1,a", "2,a"), "d", "the first row is not a header"),
     (queries("query,doc,rating", "leave,a,0"), "d", "no query has a relevant document"),

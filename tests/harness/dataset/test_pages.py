@@ -8,6 +8,8 @@ import pytest
 
 from harness import RunOptions, run
 from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.reference import declared_columns
+from tests.support.pdf_files import pdf
 from tests.support.small import refusal, told
 
 pytestmark = [
@@ -18,28 +20,6 @@ pytestmark = [
 ]
 PAGES = ("heat pump", "roof tiles", "garden fence")
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-
-
-def pdf(pages: tuple[str, ...], title: str = "") -> bytes:
-    """Return a PDF of some pages (PDF 32000-1:2008, 7.5), without its offsets."""
-    streams = [f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET" for text in pages]
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
-    parts = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for n, stream in enumerate(streams):
-        parts += [
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
-            f"/Contents {5 + 2 * n} 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
-            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        ]
-    parts.append(f"<< /Title ({title}) >>")
-    objects = "".join(f"{n} 0 obj\n{part}\nendobj\n" for n, part in enumerate(parts, 1))
-    count = len(parts)
-    trailer = f"trailer\n<< /Size {count + 1} /Root 1 0 R /Info {count} 0 R >>\n%%EOF"
-    return f"%PDF-1.4\n{objects}{trailer}".encode()
 
 
 def houses(folder: Path, table: str) -> Path:
@@ -80,17 +60,19 @@ def test_each_page_of_a_pdf_is_a_document(tmp_path):
 def test_labels_name_pages_by_file_and_page(pages, right, tmp_path):
     folder = houses(tmp_path / "d", f"query,file,page\nhow,house.pdf,{pages}\n")
     columns = {"label_document": "file,page"}
-    assert relevant_in(folder, pages=True, columns=columns) == [right]
+    assert relevant_in(folder, pages=True, columns=declared_columns(columns)) == [right]
     match = ("file", "page")
-    assert len(relevant_in(folder, pages=True, columns=columns, match=match)[0]) == len(
-        right
-    )
+    assert len(
+        relevant_in(folder, pages=True, columns=declared_columns(columns), match=match)[
+            0
+        ]
+    ) == len(right)
 
 
 def test_a_page_that_is_not_there_is_named(tmp_path):
     folder = houses(tmp_path / "d", "query,file,page\nhow,barn.pdf,3\n")
     columns = {"label_document": "file,page"}
-    reference = DatasetReference(folder, pages=True, columns=columns)
+    reference = DatasetReference(folder, pages=True, columns=declared_columns(columns))
     assert "'barn.pdf#3', which does not exist" in str(refusal(load_dataset, reference))
 
 

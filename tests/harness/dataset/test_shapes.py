@@ -236,15 +236,17 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
     return lambda folder: write(folder, FIFTY)
 
 
-MARKED = [
-    {
-        "query": FIFTY.queries[q],
-        "pos": [FIFTY.documents[d]],
-        "neg": [text for id_, text in FIFTY.documents.items() if id_ != d],
+def marked(query_id: str, right: str) -> dict[str, object]:
+    """Return a query with its right text, and all others as wrong ones."""
+    wrong = [text for id_, text in FIFTY.documents.items() if id_ != right]
+    return {
+        "query": FIFTY.queries[query_id],
+        "pos": [FIFTY.documents[right]],
+        "neg": wrong,
     }
-    for q, d, g in PAIRS
-    if g
-]
+
+
+MARKED = [marked(query_id, doc_id) for query_id, doc_id, grade in PAIRS if grade]
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
 """Files, or a function that writes them into the folder d; the words of the command;
 how many labels there are of each grade."""
@@ -502,7 +504,7 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     output = told(capsys, "check", here)
     assert (
         "tables that are not read, although no query has labels: "
-        "name one with --labels (1): gold" in output
+        "name one (--labels) (1): gold" in output
     )
     labelled = load_dataset(DatasetReference(here, labels="gold.csv"))
     assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.dataset import load_dataset
+from harness.dataset.reference import declared_columns
 from retrievers.passage import Span
 from tests.support.small import refusal
 
@@ -95,7 +96,7 @@ def test_a_cell_of_a_table_has_a_list(tmp_path: Path) -> None:
     }
     from harness.dataset import DatasetReference
 
-    reference = DatasetReference(folder, columns=columns)
+    reference = DatasetReference(folder, columns=declared_columns(columns))
     [labels] = load_dataset(reference).labels.values()
     assert labels.spans == (Span("pear", 30, 35),)
 
@@ -103,13 +104,13 @@ def test_a_cell_of_a_table_has_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (["grow in"], "quotation 'grow in' does not stand in document 'pear'"),
+        (["grow in"], "quotation 'grow in' is not in document 'pear'"),
         ([[40, 49]], "span [40, 49] is not within document 'pear'"),
         ([[5, 5]], "span [5, 5] is not within document 'pear'"),
         ([[-1, 5]], "span [-1, 5] is not within document 'pear'"),
         ([0, 5], "is no list of spans"),
         ([{"start": 3}], "is no list of spans"),
-        ([{"start": 6, "end": 10, "text": "Apples"}], "quotation 'Apples' does not"),
+        ([{"start": 6, "end": 10, "text": "Apples"}], "quotation 'Apples' is not in"),
     ],
 )
 def test_a_span_that_does_not_stand_there_is_named(

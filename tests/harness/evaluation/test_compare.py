@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from harness.evaluation import warnings
 from harness.evaluation.compare import compare_retrievers as compare_table
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.evaluation.warnings import RunWarning, WarningKind, warning_sentence
+from harness.evaluation.warning_sentences import warning_sentence
 from harness.measures import parse_measure_list
 from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import score_trec_runs
@@ -542,28 +543,50 @@ def test_a_cell_says_the_whole_finding(verdict, reason, negligible):
 
 
 WARNINGS = [
-    RunWarning(WarningKind.FRAGILE, ("x", "y")),
-    RunWarning(WarningKind.HALF_READ, ("x", "y"), (0.1, 0.2)),
-    RunWarning(WarningKind.UNKNOWN_HITS, ("x",), (1, 2), ("d1",)),
-    RunWarning(WarningKind.MATCHED_IDS, ("x",), (1,), ("suffix", "d1")),
-    RunWarning(WarningKind.UNJUDGED, ("x", "y"), (0.1, 0.2, 10)),
-    RunWarning(WarningKind.JUDGED_GAP, ("x", "y"), (0.2, 0.1)),
-    RunWarning(WarningKind.CLICKS, (), (2,)),
-    RunWarning(WarningKind.SHORT_CONTEXTS, ("x",), (2,)),
-    RunWarning(WarningKind.WHOLE_DOCUMENTS, ("x",)),
-    RunWarning(WarningKind.ESTIMATED_TOKENS),
-    RunWarning(WarningKind.CHANGED_ANSWERS, ("x",), (1, 2)),
-    RunWarning(WarningKind.UNKNOWN_REPEATABILITY, ("x",)),
-    RunWarning(WarningKind.TIED_RUN, ("x",), (2, 2)),
-    RunWarning(WarningKind.RISING_SCORES, ("x",), (40, 40)),
-    RunWarning(WarningKind.NO_SHARED_WORD, (), (3, 40), ("q1", "q2", "q3")),
+    warnings.Fragile("x", "y"),
+    warnings.HalfRead(("x", "y"), 0.1, 0.2),
+    warnings.UnknownHits("x", 1, 2, "d1"),
+    warnings.MatchedIds("x", (1,), ("suffix",), "d1"),
+    warnings.Unjudged("x", "y", 0.1, 0.2, 10),
+    warnings.JudgedGap("x", "y", 0.2, 0.1),
+    warnings.ClickLabels(2),
+    warnings.ShortContexts("x", 2),
+    warnings.WholeDocuments(("x",)),
+    warnings.EstimatedTokens(),
+    warnings.ChangedAnswers("x", 1, 2),
+    warnings.UnknownRepeatability(("x",)),
+    warnings.TiedRun("x", 2, 2),
+    warnings.RisingScores("x", 40, 40),
+    warnings.NoSharedWord(3, 40, ("q1", "q2", "q3")),
 ]
+
+
+@pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind.value)
+def test_a_warning_is_read_back_from_its_stored_form(warning):
+    assert warnings.read_warning(warnings.store_warning(warning)) == warning
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        {},
+        {"kind": "new"},
+        {"kind": "clicks", "retrievers": [], "numbers": [], "words": []},
+        {"kind": "clicks", "retrievers": [], "numbers": ["many"], "words": []},
+        {"kind": "clicks", "retrievers": ["x"], "numbers": [1], "words": []},
+        {"kind": "fragile", "retrievers": ["x"], "numbers": [], "words": []},
+    ],
+)
+def test_a_damaged_warning_is_refused(stored):
+    with pytest.raises(ValueError, match=r"warning|number|field"):
+        warnings.read_warning(stored)
 
 
 def test_every_kind_of_warning_has_its_own_sentence():
     sentences = {warning.kind: warning_sentence(warning) for warning in WARNINGS}
-    assert sentences.keys() == set(WarningKind)
-    assert len(set(sentences.values())) == len(WarningKind)
+    assert sentences.keys() == set(warnings.WarningKind)
+    assert len(set(sentences.values())) == len(warnings.WarningKind)
 
 
 @pytest.mark.parametrize("by_people", [True, False])

@@ -8,7 +8,7 @@ import pytest
 import harness
 from harness.dataset import DatasetReference, load_dataset
 from harness.evaluation.evaluation_file import read_or_evaluate
-from harness.evaluation.warnings import warning_sentences
+from harness.evaluation.warning_sentences import warning_sentences
 from harness.experiment import RelevanceConfig
 from harness.scoring.other_grades import labels_by_person, other_grades
 from tests.support import small

@@ -38,4 +38,4 @@ def test_a_failed_retriever_is_no_winner():
     failed = evaluation.model_copy(update={"failed": {"ours": "refused"}})
     verdict = short_verdict(failed)
     assert (verdict.state, verdict.word) == ("muted", "failed")
-    assert verdict.words == "1 of 3 retrievers failed"
+    assert verdict.words == "ours (refused)"

@@ -113,3 +113,19 @@ def test_all_missing_extras_are_named_in_one_command(tmp_path, monkeypatch, call
     assert command in call("check", path, code=2).err
     command = "pip install 'retriever-harness[documents,formats]'"
     assert command in call("check", data, code=2).err
+    assert command in call("init", data, code=2).err
+
+
+@pytest.mark.parametrize("step", ["judge", "score"])
+def test_answers_name_all_missing_extras_in_one_command(
+    step, tmp_path, monkeypatch, call: Call
+):
+    for module in ("sacrebleu", "semantic_text_splitter"):
+        monkeypatch.setitem(sys.modules, module, None)
+    path = small.experiment(
+        tmp_path,
+        retrievers='[[retrievers]]\nname = "a"\nkind = "bm25"\n'
+        'chunk = { size = 50, by = "sentence" }\n',
+    )
+    error = call("answers", step, path, tmp_path / "answers", code=2).err
+    assert "pip install 'retriever-harness[answers,chunks]'" in error

@@ -248,7 +248,7 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
         (block("it", 'fault = "twice"'), "query 'q-fruit' has a document twice"),
         (
             block("it", 'encoder = { kind = "sparse" }', kind=""),
-            "sparse vectors came back from an encoder of dense",
+            "returned sparse vectors; its form is dense",
         ),
         (
             ZeroDivisionError("by zero"),
@@ -295,7 +295,7 @@ def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
         is None
     )
     with pytest.raises(
-        InputError, match=r"retriever 'b': encoder.price: .*--max-cost cannot be kept"
+        InputError, match=r"retriever 'b': encoder.price: .*cannot be kept .--max-cost"
     ):
         run(free, RunOptions(tmp_path / "out", max_cost=1.0))
     assert [

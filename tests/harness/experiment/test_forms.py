@@ -249,7 +249,7 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
 
     write_report(results)
     ((name, sizes),) = vector_sizes(results).items()
-    bytes_per_document = sizes["bytes_per_document"]
+    bytes_per_document = sizes.bytes_per_document
     assert (name, bytes_per_document, retriever_costs(results)[form].vector_bytes) == (
         form,
         vector_bytes / len(DOCUMENTS),
@@ -258,7 +258,7 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     row = [
         form,
         counted,
-        *map(number_text, (sizes["per_text"], sizes["per_query"])),
+        *map(number_text, (sizes.per_text, sizes.per_query)),
         facts["dimensions"],
         byte_size_text(bytes_per_document),
     ]

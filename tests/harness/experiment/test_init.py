@@ -7,8 +7,9 @@ import importlib.util
 import json
 import shlex
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -228,20 +229,31 @@ TEXTS = {
 }
 ASKED = "how much leave is there"
 SPAN = {"openinference.span.kind": "RETRIEVER", "input.value": ASKED}
-Rows = list[dict[str, Any]]
 
 
-def openinference(documents: Rows) -> Rows:
+class Hit(NamedTuple):
+    """A document that a span retrieved."""
+
+    id: str
+    content: str
+    score: float
+
+
+def json_lines(*spans: object) -> str:
+    return "".join(json.dumps(span) + "\n" for span in spans)
+
+
+def openinference(documents: Sequence[Hit]) -> str:
     flat = {
         f"retrieval.documents.{n}.document.{key}": attribute
         for n, document in enumerate(documents)
-        for key, attribute in document.items()
+        for key, attribute in document._asdict().items()
     }
     notes = [{"document_position": 0, "result": {"label": "relevant", "score": 1}}]
     other = {
         "attributes": {"openinference.span.kind": "LLM", "input.value": "say hello"}
     }
-    return [
+    return json_lines(
         other,
         {
             "context": {"trace_id": "t1"},
@@ -249,13 +261,15 @@ def openinference(documents: Rows) -> Rows:
             "annotations": notes,
             "attributes": {**SPAN, "session.id": "s1", **flat},
         },
-    ]
+    )
 
 
-def otlp(documents: Rows) -> Rows:
+def otlp(documents: Sequence[Hit]) -> str:
     value_by_key = {
         "gen_ai.retrieval.query.text": ASKED,
-        "gen_ai.retrieval.documents": json.dumps(documents),
+        "gen_ai.retrieval.documents": json.dumps(
+            [document._asdict() for document in documents]
+        ),
         "session.id": "s1",
     }
     attributes = [
@@ -268,20 +282,20 @@ def otlp(documents: Rows) -> Rows:
         "name": "retrieval",
         "attributes": attributes,
     }
-    return [
+    return json_lines(
         {
             "resourceSpans": [
                 {"resource": {}, "scopeSpans": [{"scope": {}, "spans": [span]}]}
             ]
         }
-    ]
+    )
 
 
-def langsmith(documents: Rows) -> Rows:
+def langsmith(documents: Sequence[Hit]) -> str:
     outputs = [
         {
-            "page_content": document["content"],
-            "metadata": {"id": document["id"], "score": document["score"]},
+            "page_content": document.content,
+            "metadata": {"id": document.id, "score": document.score},
         }
         for document in documents
     ]
@@ -293,34 +307,34 @@ def langsmith(documents: Rows) -> Rows:
         "session_id": "s1",
         "start_time": "2026-01-02",
     }
-    return [
+    return json_lines(
         {
             "run_type": "chain",
             "inputs": {"query": ASKED},
             "outputs": {},
             "child_runs": [child],
         }
-    ]
+    )
 
 
-def langfuse(documents: Rows) -> Rows:
-    return [
+def langfuse(documents: Sequence[Hit]) -> str:
+    return json_lines(
         {
             "type": "RETRIEVER",
             "input": ASKED,
-            "output": documents,
+            "output": [document._asdict() for document in documents],
             "traceId": "t1",
             "sessionId": "s1",
         }
-    ]
+    )
 
 
-def mlflow(documents: Rows) -> Rows:
+def mlflow(documents: Sequence[Hit]) -> str:
     outputs = [
         {
-            "page_content": document["content"],
-            "id": document["id"],
-            "metadata": {"score": document["score"]},
+            "page_content": document.content,
+            "id": document.id,
+            "metadata": {"score": document.score},
         }
         for document in documents
     ]
@@ -331,10 +345,10 @@ def mlflow(documents: Rows) -> Rows:
         "session.id": "s1",
     }
     span = {"trace_id": "t1", "start_time_unix_nano": 17, "attributes": attributes}
-    return [{"info": {}, "data": {"spans": [span]}}]
+    return json_lines({"info": {}, "data": {"spans": [span]}})
 
 
-def rows(file: str) -> Rows:
+def rows(file: str) -> list[Any]:
     return [
         json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()
     ]
@@ -344,14 +358,13 @@ def rows(file: str) -> Rows:
 def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, spans):
     """The query is asked twice, with other ranks: the last answer is the run."""
     documents = [
-        {"id": id_, "content": text, "score": 0.9 - n / 2}
-        for n, (id_, text) in enumerate(TEXTS.items())
+        Hit(id_, text, 0.9 - n / 2) for n, (id_, text) in enumerate(TEXTS.items())
     ]
     swapped = [
-        {**document, "score": 1.3 - document["score"]}
+        document._replace(score=1.3 - document.score)
         for document in reversed(documents)
     ]
-    layouts.jsonl(tmp_path / "traces.jsonl", [*spans(documents), *spans(swapped)])
+    (tmp_path / "traces.jsonl").write_text(spans(documents) + spans(swapped))
     assert small.ended("init", "traces.jsonl") == 0
     (query,) = rows("traces/queries.jsonl")
     assert (query["query"], query["traffic"], query["trace"], query["session"]) == (

@@ -1,16 +1,15 @@
 """The judging page in a real browser: by keyboard, in any script, with nothing lost."""
 
 import re
-import time
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.dataset.judgment import read_judgments
 from harness.labels.judging_order import judging_order
 from harness.labels.judging_page import write_judging_page
-from tests.support.browser import axe, chromium, complaints, requests, resize
+from tests.support.answers_page import begin, downloading_browser, exported, press, text
+from tests.support.browser import axe, complaints, requests, resize
 from tests.support.hostile import ATTACKS, SCRIPTS
 from tests.support.labels_small import pool, write
 
@@ -23,10 +22,7 @@ def driver(tmp_path):
 
     If a test cleared the store, pages of the next test sometimes had an empty one.
     """
-    folder = tmp_path / "browser"
-    (folder / "downloads").mkdir(parents=True)
-    with chromium(folder / "profile", downloads=folder / "downloads") as browser:
-        browser.downloads = folder / "downloads"
+    with downloading_browser(tmp_path / "browser") as browser:
         yield browser
 
 
@@ -42,14 +38,6 @@ def shown(driver, tmp_path, judged_pool):
 def opened(driver, tmp_path):
     """Open a page for 4 queries with 3 documents: 12 pairs, two of them twice."""
     return shown(driver, tmp_path, pool())
-
-
-def press(driver, keys):
-    ActionChains(driver, duration=0).send_keys(keys).perform()
-
-
-def text(driver, selector):
-    return driver.find_element("css selector", selector).text
 
 
 def judged(driver, keys, count):
@@ -82,31 +70,11 @@ def reopened(driver, count, stored=None):
     WebDriverWait(driver, 60).until(shows, f"not {count}")
 
 
-def begin(driver, name="ann"):
-    """Enter the judge's name; again if a busy browser lost the keys."""
-
-    def begun(_):
-        field = driver.find_element("css selector", "#judge")
-        if field.is_displayed():
-            field.clear()
-            field.send_keys(name + "\n")
-        return not driver.find_element("css selector", "#judge").is_displayed()
-
-    WebDriverWait(driver, 60).until(begun, "the name is not taken")
-
-
-def exported(driver):
-    """Return the exported file under a new name: the browser overwrites equal names."""
-    driver.find_element("css selector", "#export").click()
-    file = driver.downloads / "judgments.jsonl"
-    WebDriverWait(driver, 60, 0.05).until(
-        lambda _: file.exists() and file.stat().st_size, "nothing was downloaded"
-    )
-    return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
-
-
 def grades(driver):
-    return [judgment.grade for judgment in read_judgments([exported(driver)])]
+    return [
+        judgment.grade
+        for judgment in read_judgments([exported(driver, "judgments.jsonl")])
+    ]
 
 
 def bring(driver, path):
@@ -131,7 +99,7 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
         )
         press(opened, "s" if number == 4 else str(number % 4))
     assert "Done." in text(opened, "#done")
-    judgments = read_judgments([exported(opened)])
+    judgments = read_judgments([exported(opened, "judgments.jsonl")])
     steps = [(pair.pair_texts(judged_pool), pair.round) for pair in order]
     assert [
         (pair.query_id, pair.document_id, pair.text, pair.round) for pair in judgments
@@ -159,7 +127,7 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     judged(opened, "2 is near 3", 0)
     press(opened, "\ue00c")
     judged(opened, "20", 2)
-    judgments = read_judgments([exported(opened)])
+    judgments = read_judgments([exported(opened, "judgments.jsonl")])
     assert [(judgment.grade, judgment.note) for judgment in judgments] == [
         (2, "2 is near 3"),
         (0, ""),
@@ -203,7 +171,7 @@ def test_closing_the_window_or_an_empty_store_loses_no_judgments(
     begin(opened, "ann")
     assert [
         (judgment.grade, judgment.judge)
-        for judgment in read_judgments([exported(opened)])
+        for judgment in read_judgments([exported(opened, "judgments.jsonl")])
     ] == [
         (3, "ann"),
         (2, "ann"),
@@ -244,7 +212,7 @@ def test_an_export_is_imported_and_a_file_that_does_not_fit_is_refused_whole(
 ):
     begin(opened)
     judged(opened, "12", 2)
-    file = exported(opened)
+    file = exported(opened, "judgments.jsonl")
     opened.execute_script("localStorage.clear()")
     opened.refresh()
     bring(opened, file)

@@ -1,16 +1,13 @@
 """The page of blind preferences in a real browser."""
 
 import json
-import time
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.labels.preferences_file import read_preferences
+from tests.support.answers_page import begin, downloading_browser, exported, press, text
 from tests.support.browser import (
     axe,
-    chromium,
     complaints,
     opened_again,
     requests,
@@ -24,10 +21,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def driver(tmp_path):
     """Return a browser for each test, which may download."""
-    folder = tmp_path / "browser"
-    (folder / "downloads").mkdir(parents=True)
-    with chromium(folder / "profile", downloads=folder / "downloads") as browser:
-        browser.downloads = folder / "downloads"
+    with downloading_browser(tmp_path / "browser") as browser:
         yield browser
 
 
@@ -37,33 +31,8 @@ def opened(driver, finished, tmp_path, capsys):
     page = tmp_path / "prefer.html"
     told(capsys, "prefer", finished.folder, "bm25", "hashing", "--output", page)
     driver.get(page.as_uri())
-
-    def begun(_):
-        field = driver.find_element("css selector", "#judge")
-        if field.is_displayed():
-            field.clear()
-            field.send_keys("ann\n")
-        return not driver.find_element("css selector", "#judge").is_displayed()
-
-    WebDriverWait(driver, 60).until(begun, "the name is not taken")
+    begin(driver)
     return driver
-
-
-def press(driver, keys):
-    ActionChains(driver, duration=0).send_keys(keys).perform()
-
-
-def text(driver, selector):
-    return driver.find_element("css selector", selector).text
-
-
-def exported(driver):
-    driver.find_element("css selector", "#export").click()
-    file = driver.downloads / "preferences.jsonl"
-    WebDriverWait(driver, 60, 0.05).until(
-        lambda _: file.exists() and file.stat().st_size, "nothing was downloaded"
-    )
-    return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
 
 
 def lists(driver):
@@ -86,10 +55,10 @@ def test_keys_answer_and_the_export_has_every_answer(opened):
         assert text(opened, "#count") == f"{number} of {total}"
         shown.append((text(opened, "#query"), lists(opened)))
         press(opened, keys[number])
-    assert "All is answered" in text(opened, "#done")
+    assert "Done. Export your answers." in text(opened, "#done")
     assert "--from ~/Downloads/preferences.jsonl" in text(opened, "#next")
     assert text(opened, "#export") == f"Export {total} answers"
-    (rows,) = read_preferences([exported(opened)])
+    (rows,) = read_preferences([exported(opened, "preferences.jsonl")])
     choices = {"1": "left", "2": "right", "0": "same"}
     assert [row.choice for row in rows] == [choices[key] for key in keys[:total]]
     assert {row.judge for row in rows} == {"ann"}
@@ -120,7 +89,7 @@ def test_answers_are_kept_and_undone(opened):
     press(opened, "u")
     assert text(opened, "#count").startswith("1 of ")
     press(opened, "0")
-    (rows,) = read_preferences([exported(opened)])
+    (rows,) = read_preferences([exported(opened, "preferences.jsonl")])
     assert [row.choice for row in rows] == ["left", "same"]
 
 

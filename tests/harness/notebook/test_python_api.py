@@ -55,10 +55,11 @@ def files(tmp_path):
 
     write_trec_qrels(tmp_path / "qrels", QRELS)
     for name, hits_of in (("a", A), ("b", B)):
-        rows = [
-            (q, ranked(list(hits), list(hits.values()))) for q, hits in hits_of.items()
-        ]
-        write_trec_run(tmp_path / f"{name}.run", rows, tag=name)
+        rankings = {
+            query: ranked(list(hits), list(hits.values()))
+            for query, hits in hits_of.items()
+        }
+        write_trec_run(tmp_path / f"{name}.run", rankings, tag=name)
     return tmp_path
 
 

@@ -194,6 +194,6 @@ def test_no_code_refuses_with_one_message_and_imports_nothing(
     words = [*more, "--experiment", path] if takes_option else [path, *more]
     code, _, message = call(capsys, *name.split(), *words, "--no-code")
     assert code == 2
-    assert evil in message and "--no-code refuses it" in message
+    assert evil in message and "no code is allowed (--no-code)" in message
     assert "Traceback" not in message and "it ran" not in message
     assert "evil" not in sys.modules

@@ -56,29 +56,29 @@ def test_recall_is_that_of_the_saved_rankings(folder, retriever, cutoff, key):
         exact_hits = exact[query_id].doc_ids[:cutoff]
         shared_hits += len({*ranking.doc_ids[:cutoff]} & {*exact_hits})
     all_hits = sum(len(ranking.doc_ids[:cutoff]) for ranking in exact.values())
-    assert row["compared"] == len(exact) == 13
-    assert row[key] == pytest.approx(shared_hits / all_hits)
+    assert row.compared == len(exact) == 13
+    assert getattr(row, key) == pytest.approx(shared_hits / all_hits)
 
 
 def test_quantized_vectors_are_smaller(folder):
     rows = compare_with_exact(read_results(folder))
     assert list(rows) == ["int8", "bit"]
     for row in rows.values():
-        assert row["exact_bytes"] == 4 * 64 * 182
-        assert min(row["ms"], row["exact_ms"]) > 0
-    assert rows["int8"]["bytes"] == rows["int8"]["exact_bytes"] / 4
-    assert rows["bit"]["bytes"] == rows["bit"]["exact_bytes"] / 32
+        assert row.exact_bytes == 4 * 64 * 182
+        assert min(row.ms, row.exact_ms) > 0
+    assert rows["int8"].bytes == rows["int8"].exact_bytes / 4
+    assert rows["bit"].bytes == rows["bit"].exact_bytes / 32
 
 
 def test_the_report_shows_the_recall(folder):
     row = compare_with_exact(read_results(folder))["bit"]
-    assert row["recall_at_10"] < 1
-    recalls = f"{row['recall_at_10']:.3f} | {row['recall']:.3f}"
+    assert row.recall_at_10 < 1
+    recalls = f"{row.recall_at_10:.3f} | {row.recall:.3f}"
     markdown = (folder / "report.md").read_text(encoding="utf-8")
     assert f"| bit | 13 | {recalls} | 1.46 kB | 46.6 kB |" in markdown
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<summary>Approximate against exact search</summary>" in page
-    assert f'<td class="n">{row["recall_at_10"]:.3f}</td>' in page
+    assert f'<td class="n">{row.recall_at_10:.3f}</td>' in page
 
 
 @pytest.fixture

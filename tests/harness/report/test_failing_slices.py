@@ -29,7 +29,8 @@ def view(planted: Results) -> View:
 def test_the_page_and_the_command_say_the_same(planted: Results, view: View) -> None:
     sentences = explanation_sentences(explain_results(planted, "bad", "good"))
     shown = [
-        text.replace("\N{NO-BREAK SPACE}", " ") for text in failing_slices(view)[0]
+        text.replace("\N{NO-BREAK SPACE}", " ")
+        for text in failing_slices(view).sentences
     ]
     assert shown == sentences
 
@@ -40,10 +41,18 @@ def test_the_section_has_the_strongest_sentence(planted: Results) -> None:
     assert "where the query has quotation marks: 26 queries" in section
 
 
+def test_the_section_says_that_no_property_explains_the_difference(
+    tmp_path: Path,
+) -> None:
+    slices = failing_slices(build_view(planted_results(tmp_path, loss=0)))
+    assert slices.lead == "No property explains the difference."
+    assert slices.groups == ()
+
+
 def test_the_slice_is_a_group_of_queries_that_fail_alike(
     planted: Results, view: View
 ) -> None:
-    evidence = fails_section(view).context["browser"].evidence
+    evidence = fails_section(view).context.browser.evidence
     group = evidence.groups[1]
     texts = [evidence.queries[number].text for number in group.queries]
     assert group.title == "bad loses where the query has quotation marks"
@@ -65,7 +74,7 @@ def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None
         "document length: 32",
     ]
     assert texts["q0"] == expected
-    queries = fails_section(view).context["browser"].evidence.queries
+    queries = fails_section(view).context.browser.evidence.queries
     properties = {query.id: query.properties for query in queries}
     assert properties["q0"] == ", ".join(expected)
 

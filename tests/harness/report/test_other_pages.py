@@ -149,6 +149,13 @@ def test_the_page_of_sets_has_the_queries_of_each(sets_folder):
         assert {query[0] for query in one["queries"]} == set(results.queries)
 
 
+def test_the_index_of_results_lists_each_set(sets_folder):
+    index = (sets_folder.parent / "index.html").read_text(encoding="utf-8")
+    for results in read_sets(sets_folder):
+        assert f"{sets_folder.name}/{results.folder.name}/report.html" in index
+    assert not (sets_folder / "index.html").exists()
+
+
 def test_the_board_of_sets_has_the_mean_of_the_means(sets_folder):
     page = (sets_folder / "report.html").read_text(encoding="utf-8")
     comparison = compare_sets_of_folder(read_sets(sets_folder))

@@ -247,7 +247,7 @@ def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sente
 
 def test_a_single_retriever_is_quoted_with_its_mean(tmp_path):
     results = small.ran(tmp_path, retrievers=small.BM25)
-    texts = citation_texts(build_view(results))
+    texts = dict(citation_texts(build_view(results)))
     interval = r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)"
     sentence = rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\."
     assert re.fullmatch(sentence, texts["Sentence"])
@@ -281,7 +281,7 @@ def board_rows(results):
     The others have a difference behind the leader, and their own won queries.
     """
     section = decision.decision_section(build_view(results))
-    leader, *others = section.context["screen"].board.rows
+    leader, *others = section.context.screen.board.rows
     return leader, others
 
 
@@ -347,9 +347,9 @@ def test_the_intervals_of_the_leaderboard_hold_for_all_rows_at_once(results):
 def test_within_the_budget_the_page_has_all_queries(attacked):
     view = build_view(attacked)
     section = fails.fails_section(view)
-    assert len(section.context["browser"].evidence.queries) == view.n == 20
-    assert section.context["omitted"] == 0
-    assert fails.remaining_queries(view, section) is None
+    assert len(section.context.browser.evidence.queries) == view.n == 20
+    assert section.context.omitted == 0
+    assert fails.remaining_queries(view, section.context) is None
 
 
 @pytest.fixture
@@ -361,7 +361,7 @@ def small_budget(monkeypatch):
 def test_beyond_the_budget_the_page_has_the_worst_queries_and_says_so(attacked):
     view = build_view(attacked)
     section = fails.fails_section(view)
-    on_page = [query.id for query in section.context["browser"].evidence.queries]
+    on_page = [query.id for query in section.context.browser.evidence.queries]
     worst = [view.ids[i] for i in query_groups.order_by_loss(view)]
     assert 0 < len(on_page) < 20
     assert on_page == [visible_text(query_id) for query_id in worst[: len(on_page)]]
@@ -373,9 +373,9 @@ def test_beyond_the_budget_the_page_has_the_worst_queries_and_says_so(attacked):
 def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
     view = build_view(attacked)
     section = fails.fails_section(view)
-    remaining = fails.remaining_queries(view, section).section
-    evidence = unpack_json(remaining.context["browser"].packed)
-    page_ids = {query.id for query in section.context["browser"].evidence.queries}
+    remaining = fails.remaining_queries(view, section.context).section
+    evidence = unpack_json(remaining.context.browser.packed)
+    page_ids = {query.id for query in section.context.browser.evidence.queries}
     remaining_ids = {query[0] for query in evidence["queries"]}
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids

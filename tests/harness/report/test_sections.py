@@ -258,7 +258,7 @@ def test_the_page_has_the_rankings_and_scores_of_the_folder(view, results):
 
 def test_the_first_card_is_the_largest_loss_against_the_best_other(view):
     section = fails_section(view)
-    card = section.context["browser"].card
+    card = section.context.browser.card
     scores = pd.DataFrame(view.values_by_measure[view.primary], index=view.ids)
     leader, *others = view.ranked
     gaps = scores[leader] - scores[others].max(axis=1)
@@ -267,13 +267,13 @@ def test_the_first_card_is_the_largest_loss_against_the_best_other(view):
     best = scores[others].loc[card.query.id]
     assert best[card.right.retriever] == best.max()
     lost = int((gaps < 0).sum())
-    assert section.context["browser"].sentence.startswith(
+    assert section.context.browser.sentence.startswith(
         f"{leader} lost {lost} of 48 queries"
     )
 
 
 def test_a_link_of_a_card_joins_the_same_document(view):
-    card = fails_section(view).context["browser"].card
+    card = fails_section(view).context.browser.card
     for link in card.links:
         left = card.left.hits[link.left]
         right = card.right.hits[link.right]
@@ -311,9 +311,9 @@ def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     families = {"field id": [f"value {i:02}" for i in range(view.n)]}
     monkeypatch.setattr(pairs, "slice_labels", lambda queries, cluster: families)
     context = pairs_section(view).context
-    assert context["small_slices"][0] == ("id: value 00", 1)
-    assert len(context["small_slices"]) == 20
-    assert context["small_left"] == 28
+    assert context.small_slices[0] == ("id: value 00", 1)
+    assert len(context.small_slices) == 20
+    assert context.small_left == 28
 
 
 MEASURED = {"stages": (), "measured_at": ""}
@@ -368,7 +368,7 @@ def test_costs_in_sentences(view, monkeypatch, prices, latencies, sentences):
 
 def test_the_leaders_pairs_come_first_with_the_higher_mean_as_a(view):
     comparisons = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    rows = pairs_section(view).context["rows"]
+    rows = pairs_section(view).context.rows
     pairs = [(row.a, row.b) for row in rows]
     assert pairs == list(combinations(view.ranked, 2))
     assert pairs != list(comparisons)
@@ -380,11 +380,11 @@ def test_the_leaders_pairs_come_first_with_the_higher_mean_as_a(view):
 
 
 def test_of_many_pairs_only_those_of_leader_and_baseline_are_listed(view, monkeypatch):
-    all_rows = pairs_section(view).context["rows"]
+    all_rows = pairs_section(view).context.rows
     monkeypatch.setattr(pairs, "MAX_TEST_ROWS", 2)
     section = pairs_section(view)
-    assert section.context["rows"] == all_rows[:2]
-    assert section.context["left"] == 1
+    assert section.context.rows == all_rows[:2]
+    assert section.context.left == 1
     markdown = markdown_report(view, [section])
     assert markdown.count("1 row without the leader and the baseline") == 1
 
@@ -459,7 +459,7 @@ def test_compare_prints_the_diagnostics_of_the_page(baseline_view, capsys):
 
 def test_pairs_beyond_the_budget_are_counted(baseline_view, monkeypatch):
     monkeypatch.setattr(pairs, "MAX_PAIR_QUERIES", 2 * baseline_view.n)
-    assert pairs_section(baseline_view).context["evidence_left_out"] == 1
+    assert pairs_section(baseline_view).context.evidence_left_out == 1
 
 
 @pytest.fixture(scope="module")
@@ -477,45 +477,19 @@ def failing_view(tmp_path_factory):
     return build_view(small.ran(folder))
 
 
-def queries_found_within(view, depth):
-    """Retriever -> the queries with a relevant document among so many hits."""
-    found_queries = {}
-    for retriever in view.ranked:
-        found_queries[retriever] = set()
-        for query_id, ranking in view.results.rankings(retriever).items():
-            grades = view.grades[query_id]
-            hits = ranking.doc_ids[:depth]
-            if any(grades.get(doc, 0) > 0 for doc in hits):
-                found_queries[retriever].add(query_id)
-    return found_queries
-
-
-def members_by_title(view):
-    """Title of a group -> the ids of its queries."""
-    return {group.title: set(group.query_ids) for group in group_queries(view)}
-
-
-def test_queries_that_nobody_finds_are_grouped(failing_view):
-    near = queries_found_within(failing_view, 3)
-    far = queries_found_within(failing_view, 5)
-    members = members_by_title(failing_view)
-    nobody = set(failing_view.ids) - set.union(*near.values())
-    deep = nobody & set.union(*far.values())
-    assert members["Found by none in its first 3"] == nobody != set()
-    assert members["of these, found at 4 to 5"] == deep != set()
-
-
-def test_queries_that_one_retriever_alone_finds_are_grouped(failing_view):
-    near = queries_found_within(failing_view, 3)
-    members = members_by_title(failing_view)
-    alone = {}
-    for retriever, found_queries in near.items():
-        others = [near[other] for other in near if other != retriever]
-        alone[retriever] = found_queries - set.union(*others)
-    leader = failing_view.ranked[0]
-    others = set.union(*(alone[name] for name in failing_view.ranked[1:]))
-    assert members.get(f"Found by {leader} alone", set()) == alone[leader]
-    assert members["Found by one other alone"] == others != set()
+def test_the_queries_that_the_leader_lost_come_first(failing_view):
+    lost, every = group_queries(failing_view)
+    scores = failing_view.values_by_measure[failing_view.primary]
+    leader, *others = failing_view.ranked
+    best = np.max([scores[name] for name in others], axis=0)
+    expected = {
+        query_id
+        for query_id, gap in zip(failing_view.ids, scores[leader] - best, strict=True)
+        if gap < 0
+    }
+    assert lost.title == f"Lost by {leader}"
+    assert set(lost.query_ids) == expected != set()
+    assert every.count == failing_view.n
 
 
 def test_every_query_is_in_the_last_group_the_worst_first(failing_view):
@@ -553,20 +527,20 @@ def test_the_row_of_a_reranker_has_the_means_and_counts_of_the_scores(reranked):
     (row,) = reranker_rows(build_view(reranked))
     scores = scores_by_retriever(reranked, "nDCG@3")
     differences = scores["reranked"] - scores["bm25"]
-    assert (row["retriever"], row["of"], row["depth"]) == ("reranked", "bm25", 3)
-    assert row["before"] == pytest.approx(scores["bm25"].mean())
-    assert row["after"] == pytest.approx(scores["reranked"].mean())
-    assert row["better"] == (differences > 1e-9).sum()
-    assert row["equal"] == (differences.abs() <= 1e-9).sum()
-    assert row["worse"] == (differences < -1e-9).sum()
+    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
+    assert row.before == pytest.approx(scores["bm25"].mean())
+    assert row.after == pytest.approx(scores["reranked"].mean())
+    assert row.better == (differences > 1e-9).sum()
+    assert row.equal == (differences.abs() <= 1e-9).sum()
+    assert row.worse == (differences < -1e-9).sum()
 
 
 def test_the_row_of_a_reranker_has_the_mean_ceiling(reranked):
     (row,) = reranker_rows(build_view(reranked))
     expected = find_rerankings(build_view(reranked))["reranked"].ceiling.mean()
-    assert row["ceiling"] == pytest.approx(expected, abs=1e-6)
+    assert row.ceiling == pytest.approx(expected, abs=1e-6)
     uplift = reranked.tests[reranked.tests["family"] == "rerank uplift"]
-    assert uplift["note"].tolist() == [f"ceiling {row['ceiling']:.4f}"]
+    assert uplift["note"].tolist() == [f"ceiling {row.ceiling:.4f}"]
 
 
 def test_the_page_has_a_section_of_rerankers(reranked):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from harness.stats.binary_interval import PairCounts, binary_interval, mcnemar_p
+from harness.stats.differences import ValueRange
 from harness.stats.intervals import student_interval
 from harness.stats.sign_flip import Contrast
 from harness.stats.simultaneous import simultaneous_intervals, simultaneous_quantile
@@ -34,6 +35,18 @@ def test_a_single_pair_has_nearly_students_interval() -> None:
     single = student_interval(scores[:, 0] - scores[:, 1])
     assert interval.low == pytest.approx(single.low, abs=0.02)
     assert interval.high == pytest.approx(single.high, abs=0.02)
+
+
+def test_an_interval_ends_where_the_differences_do() -> None:
+    scores = np.array([[1.0, 0.0], [0.8, 0.6]])
+    pair = [Contrast(0, 1)]
+    (interval,) = simultaneous_intervals(
+        scores, single_units(2), pair, pair, bounds=ValueRange(-1, 1)
+    )
+    (unbounded,) = simultaneous_intervals(scores, single_units(2), pair, pair)
+    assert unbounded.high > 1
+    assert interval.high == 1
+    assert interval.low == max(-1, unbounded.low)
 
 
 def test_another_retriever_does_not_move_the_draws() -> None:

@@ -1,19 +1,16 @@
 """The page of a trial in a real browser: a question at a time, nothing lost."""
 
-import time
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.dataset.judgment import read_judgments
 from harness.init import template
 from tests.support import small
+from tests.support.answers_page import begin, downloading_browser, exported, press, text
 from tests.support.browser import (
     axe,
-    chromium,
     complaints,
     opened_again,
     requests,
@@ -42,43 +39,15 @@ def trial(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def driver(tmp_path):
     """Return a browser for each test, which may download."""
-    folder = tmp_path / "browser"
-    (folder / "downloads").mkdir(parents=True)
-    with chromium(folder / "profile", downloads=folder / "downloads") as browser:
-        browser.downloads = folder / "downloads"
+    with downloading_browser(tmp_path / "browser") as browser:
         yield browser
 
 
 def opened(driver, judge="ann"):
     """The page; a busy browser may lose the keys of a name."""
     driver.get(Path("wiki-try/judge.html").resolve().as_uri())
-
-    def begun(_):
-        field = driver.find_element("css selector", "#judge")
-        if field.is_displayed():
-            field.clear()
-            field.send_keys(judge + "\n")
-        return not driver.find_element("css selector", "#judge").is_displayed()
-
-    WebDriverWait(driver, 60).until(begun, "the name is not taken")
+    begin(driver, judge)
     return driver
-
-
-def press(driver, keys):
-    ActionChains(driver, duration=0).send_keys(keys).perform()
-
-
-def text(driver, selector):
-    return driver.find_element("css selector", selector).text
-
-
-def exported(driver):
-    driver.find_element("css selector", "#export").click()
-    file = driver.downloads / "judgments.jsonl"
-    WebDriverWait(driver, 60, 0.05).until(
-        lambda _: file.exists() and file.stat().st_size, "nothing was downloaded"
-    )
-    return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
 
 
 def chips(driver):
@@ -101,7 +70,7 @@ def test_a_question_is_judged_at_a_time(trial, driver, width):
     press(page, "x")
     assert text(page, "#query") != question
     assert text(page, "#export") == f"Export {documents} labels"
-    judgments = read_judgments([exported(page)])
+    judgments = read_judgments([exported(page, "judgments.jsonl")])
     assert sorted(judgment.grade for judgment in judgments) == [0] * (documents - 1) + [
         2
     ]
@@ -149,13 +118,16 @@ def test_labels_that_were_not_exported_survive_a_page_with_more_questions(
     opened_again(page, again, "#export", before)
     assert not page.find_element("css selector", "#judge").is_displayed()
     press(page, "2")
-    assert len(read_judgments([exported(page)])) == int(before.split()[1]) + 1
+    assert (
+        len(read_judgments([exported(page, "judgments.jsonl")]))
+        == int(before.split()[1]) + 1
+    )
 
 
 def test_labels_that_were_taken_in_are_shown_as_done(trial, driver, capsys):
     page = opened(driver)
     press(page, "2")
-    file = exported(page)
+    file = exported(page, "judgments.jsonl")
     page.execute_script("localStorage.clear()")
     told(capsys, *trial, "--labels", file)
     page.get(Path("wiki-try/judge.html").resolve().as_uri())

@@ -1,5 +1,5 @@
 // The list of queries; the address has the query and the pair.
-const ROW = 27, FEWEST_ROWS = 4;
+const ROW = 27, FEWEST_ROWS = 4, MOST_ROWS = 8;
 const listedQueries = () => evidence.groups[state.group]?.[2] ?? [];
 const matching = () => {
   const words = fold($("find").value.trim());
@@ -17,7 +17,7 @@ const listButton = (text, amount, act) => {
 };
 const drawList = () => {
   const list = $("found"), numbers = matching(), words = $("find").value;
-  const room = state.all || words ? numbers.length : Math.max(FEWEST_ROWS, Math.floor(list.clientHeight / ROW) - 1);
+  const room = state.all || words ? numbers.length : Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, Math.floor(list.clientHeight / ROW) - 1));
   const rows = numbers.slice(0, room).map((number) => {
     const { text, amount } = queryOf(number), press = listButton(text, amount, () => openQuery(number));
     press.title = text;

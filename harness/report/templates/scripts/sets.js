@@ -4,12 +4,12 @@ const useSet = (number) => {
   $("set").value = number;
   $("fails-title").nextElementSibling.textContent = evidence.sentence;
   for (const choice of found("[data-side]")) choice.replaceChildren(...evidence.retrievers.map((name, i) => new Option(name, i)));
-  const groups = evidence.groups.map(([title, count, numbers, isPart], i) => {
+  const groups = evidence.groups.map(([title, count, numbers], i) => {
     const press = listButton(title, count.toLocaleString("en"), () => openGroup(i));
     press.dataset.group = i;
     press.title = title;
     press.disabled = !numbers.length;
-    return make("li", isPart ? "part" : "", press);
+    return make("li", "", press);
   });
   found(".groups")[0].replaceChildren(...groups);
   start();

@@ -1,0 +1,50 @@
+"""Tables that may hold the queries of a folder."""
+
+import shlex
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from harness.dataset.file import Files
+from harness.dataset.judgment import JUDGMENTS_FILE
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.row import NO_ROW
+from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
+from harness.dataset.usual_names import is_label_name, usual_column
+
+MAX_EXAMINED_TABLES = 20
+DOCUMENT_STEMS = frozenset(("documents", "corpus", "docs", "passages"))
+TEXT_NAME = "text"
+"""A column of queries, or of documents."""
+
+
+class QueryTable(NamedTuple):
+    """A table with a column of queries under another name than `queries`."""
+
+    path: str
+    column: str
+    has_labels: bool
+
+    def remedy(self) -> str:
+        """Return how an experiment and an option name the table."""
+        return (
+            f"{self.path!r} has a column {self.column!r}: if it holds the queries, "
+            f'queries = "{self.path}" (--queries {shlex.quote(self.path)})'
+        )
+
+
+def find_query_table(files: Files) -> QueryTable | None:
+    """Return the likely table of queries, one with labels first; None if none is."""
+    tables: list[QueryTable] = []
+    paths = [path for path, file in files.items() if file.suffix in TABLE_SUFFIXES]
+    for path in paths[:MAX_EXAMINED_TABLES]:
+        name = PurePosixPath(path)
+        if name.name == JUDGMENTS_FILE or name.stem.lower() in DOCUMENT_STEMS:
+            continue
+        first_row = next(read_file_rows(files[path], ReadProblems()), NO_ROW)
+        columns = tuple(map(str, first_row.column_names))
+        others = tuple(column for column in columns if column.lower() != TEXT_NAME)
+        query_column = usual_column("query", others)
+        if query_column is not None:
+            has_labels = any(map(is_label_name, columns))
+            tables.append(QueryTable(path, query_column, has_labels))
+    return max(tables, key=lambda table: table.has_labels, default=None)

@@ -1,0 +1,72 @@
+"""A row as it stands in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.dataset.cell_paths import MISSING_VALUE, value_under
+from harness.dataset.source import SourceLocation
+
+
+class Row(NamedTuple):
+    """A row of a table, or an object of JSON, with its location."""
+
+    location: SourceLocation
+    cells: Mapping[str, Any]
+    """Column -> value, in the order of the file."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(self.cells)
+
+    def has(self, path: str) -> bool:
+        """Whether a row has a column, or a path of keys such as `inputs.question`."""
+        return self.value(path, MISSING_VALUE) is not MISSING_VALUE
+
+    def value(self, path: str, missing: Any = None) -> Any:
+        """Return the value in a column or under a path; `missing` if there is none.
+
+        >>> row = Row(SourceLocation("q"), {"inputs": {"question": "why"}})
+        >>> row.value("inputs.question"), row.has("inputs.answer")
+        ('why', False)
+        """
+        cells = self.cells
+        if path in cells:
+            return cells[path]
+        return value_under(cells, path, missing)
+
+    def further_fields(self, used: Iterable[str | None]) -> dict[str, str]:
+        """Return the plain values of a row, and of its `metadata`, that are not used.
+
+        Args:
+            used: columns that are read as something else than a field.
+        """
+        # A column without a name is, for example, the index that pandas writes.
+        skipped = {"metadata", "", *used}
+        if "metadata" not in self.cells and self.cells.keys() <= skipped:
+            return {}
+        fields: dict[Any, Any] = {}
+        metadata = self.cells.get("metadata")
+        if isinstance(metadata, Mapping):
+            fields.update(metadata)
+        fields.update(self.cells)
+        return {
+            str(key): str(value)
+            for key, value in fields.items()
+            if key not in skipped and _is_field_value(value)
+        }
+
+
+NO_ROW = Row(SourceLocation(Path()), {})
+"""Stands for the first row of a table that has none."""
+
+
+def _is_field_value(value: Any) -> bool:
+    """Whether a value is a text or a number, and not empty."""
+    if not isinstance(value, str | int | float):
+        return False
+    is_nan = value != value
+    return value != "" and not is_nan

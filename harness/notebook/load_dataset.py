@@ -1,0 +1,33 @@
+"""Data sets read from Python."""
+
+from pathlib import Path
+
+from harness import dataset
+from harness.dataset import Dataset, DatasetReference
+from harness.notebook.python_words import problems_without_flags
+
+
+def load_dataset(
+    reference: DatasetReference | str | Path,
+    *,
+    drop_dangling: bool = False,
+    sample_size: int = 0,
+) -> Dataset:
+    """Read and check a data set.
+
+    Args:
+        reference: where it is: a path, a name (`hf:…`, `irds:…`), or more.
+        drop_dangling: count labels of unknown documents or queries, not refuse them.
+        sample_size: how many documents the data set samples in this pass.
+
+    Raises:
+        InputError: with every problem.
+
+    >>> dataset = load_dataset("datasets/survey-templates-en")
+    >>> dataset.document_count, len(dataset.queries)
+    (182, 13)
+    """
+    with problems_without_flags():
+        return dataset.load_dataset(
+            reference, drop_dangling=drop_dangling, sample_size=sample_size
+        )

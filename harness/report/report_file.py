@@ -1,0 +1,11 @@
+"""A file of a report."""
+
+from typing import NamedTuple
+
+
+class ReportFile(NamedTuple):
+    """A text file in the folder of results."""
+
+    path: str
+    """Below the folder."""
+    content: str

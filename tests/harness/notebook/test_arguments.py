@@ -1,0 +1,142 @@
+"""Mistakes in the arguments of Python, each in one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import harness
+from harness import InputError
+
+RUN = {"q1": ["a", "b"]}
+LABELS = {"q1": {"a": 1}}
+COMPARED = {"runs": {"a": RUN, "b": RUN}, "qrels": LABELS}
+TEXTS = {
+    "documents": {"a": "a red apple", "b": "a green pear"},
+    "queries": {"q1": "apple", "q2": "pear"},
+    "qrels": {"q1": ["a"], "q2": ["b"]},
+    "retrievers": {"bm25": "bm25"},
+    "primary": "RR",
+    "progress": False,
+}
+EVENTS = pd.DataFrame(
+    [("q1", "a", "click"), ("q1", "b", "view"), ("q2", "b", "click")],
+    columns=["query_id", "doc_id", "action"],
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"qrels": "docs"}, "qrels: 'docs' is a folder"),
+        ({"qrels": Path("docs")}, "qrels: 'docs' is a folder"),
+        ({"qrels": "nope.trec"}, "qrels: there is no file 'nope.trec'"),
+        ({"qrels": ""}, "qrels: there is no file ''"),
+        ({"qrels": 3}, "qrels: cannot be read: it is of type int"),
+        ({"runs": "docs"}, "runs: is a str"),
+        ({"runs": {"a": "docs", "b": RUN}}, "runs['a']: 'docs' is a folder"),
+        ({"runs": {"a": "nope", "b": RUN}}, "runs['a']: there is no file 'nope'"),
+        ({"runs": {1: RUN, 2: RUN}}, "runs: is of type int"),
+        ({"measures": 3}, "measures: is of type int"),
+        ({"measures": ["RR", 3]}, "measures: is of type list"),
+        ({"baseline": 3}, "baseline: is of type int"),
+        ({"baseline": "c"}, "baseline: no run is called 'c'"),
+        ({"margin": "x"}, "settings.margin: 'x'"),
+        ({"seed": "x"}, "settings.seed: is no whole number"),
+        ({"qrels": EVENTS}, "qrels: 'action' has 'click' (2), 'view' (1)"),
+    ],
+)
+def test_a_mistake_in_compare_is_one_sentence(changed: dict[str, Any], sentence: str):
+    with pytest.raises(InputError) as refused:
+        harness.compare(**{**COMPARED, **changed})
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"qrels": "docs"}, "qrels: 'docs' is a folder"),
+        ({"qrels": "nope"}, "qrels: there is no file 'nope'"),
+        ({"queries": 3}, "queries: cannot be read: it is of type int"),
+        ({"columns": "text"}, "columns: is of type str"),
+        ({"where": "click"}, "where: is of type str"),
+        ({"primary": 3}, "primary: is of type int"),
+        ({"measures": 3}, "measures: is of type int"),
+        ({"retrievers": "bm25"}, "retrievers: is of type str"),
+    ],
+)
+def test_a_mistake_in_evaluate_is_one_sentence(changed: dict[str, Any], sentence: str):
+    with pytest.raises(InputError) as refused:
+        harness.evaluate(**{**TEXTS, **changed})
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(sentence)
+
+
+@pytest.mark.parametrize("function", [harness.run, harness.run_sets])
+def test_what_is_no_experiment_is_refused(function):
+    with pytest.raises(InputError, match="experiment: is of type int"):
+        function(3)
+
+
+def test_what_is_no_folder_of_results_is_refused():
+    with pytest.raises(InputError, match="folder: is of type int"):
+        harness.open_results(3)  # type: ignore[arg-type]
+
+
+ROWS = EVENTS.to_dict("records")
+QUERY_ROWS = [
+    {"query": TEXTS["queries"][row["query_id"]], **row}  # type: ignore[index]
+    for row in ROWS
+]
+WITH_LABELS = {
+    "qrels": None,
+    "columns": {"label_document": "doc_id"},
+}
+
+
+def label_count(results: harness.Results) -> int:
+    return len((Path(results.folder) / "qrels.trec").read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"qrels": EVENTS},
+        {"qrels": ROWS},
+        {"queries": pd.DataFrame(QUERY_ROWS), **WITH_LABELS},
+        {"queries": QUERY_ROWS, **WITH_LABELS},
+    ],
+    ids=["frame", "dicts", "frame of queries", "dicts of queries"],
+)
+def test_rows_of_one_kind_are_labels_in_memory_too(changed: dict[str, Any]):
+    given = {**TEXTS, **changed}
+    with pytest.raises(InputError, match=r'where=\{"action": "click"\}'):
+        harness.evaluate(**given)
+    results = harness.evaluate(**given, where={"action": "click"})
+    assert label_count(results) == 2
+    both = harness.evaluate(**given, where={"action": ["click", "view"]})
+    assert label_count(both) == 3
+
+
+def test_a_condition_that_no_row_meets_names_what_there_is():
+    with pytest.raises(InputError, match=r"no row has action = 'clik'.*'click' \(2\)"):
+        harness.evaluate(**{**TEXTS, "qrels": EVENTS}, where={"action": "clik"})
+
+
+def test_compare_takes_rows_of_one_kind_as_labels():
+    compared = harness.compare(
+        {"a": {"q1": ["a"], "q2": ["b"]}, "b": {"q1": ["b"], "q2": ["b"]}},
+        EVENTS,
+        "RR",
+        where={"action": "click"},
+    )
+    means = compared.summary.set_index("retriever")["mean"]
+    assert means.to_dict() == {"a": 1.0, "b": 0.5}
