@@ -29,7 +29,7 @@ def kappa(experiments: int) -> Iterator[str]:
         rng, held = np.random.default_rng(queries), np.zeros(2)
         for _ in range(experiments):
             tables = _tables(rng, queries)
-            with changed("agreement", ENOUGH_QUERIES=0):
+            with changed("kappa", MIN_BOOTSTRAP_QUERIES=0):
                 before = bootstrap_agreement(cohen_kappa, tables)
             now = bootstrap_agreement(cohen_kappa, tables)
             for place, found in enumerate((before, now)):
