@@ -77,7 +77,7 @@ def slice_family(
     columns = scores.values[scores.primary]
     contrasts = slice_contrasts(
         paired_differences(columns[a], columns[b]).values,
-        np.column_stack([each.mask for each in slices]),
+        np.column_stack([candidate.mask for candidate in slices]),
         scores.units,
         alpha=settings.alpha,
         seed=settings.seed,

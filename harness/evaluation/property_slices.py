@@ -261,7 +261,14 @@ def _divide_queries(name: str, values: ValueColumn) -> Iterator[PropertySlice]:
         has_flag = SliceName(name, Condition.IS, True)
         yield PropertySlice(has_flag, mask, has_flag.opposite if covers_all else None)
         return
-    texts = list(dict.fromkeys(defined))
+    yield from _divide_texts(name, values, covers_all=covers_all)
+
+
+def _divide_texts(
+    name: str, values: ValueColumn, *, covers_all: bool
+) -> Iterator[PropertySlice]:
+    """Yield the queries of each text; of two texts, the others have the other one."""
+    texts = list(dict.fromkeys(value for value in values if value is not None))
     for text in texts:
         has_text = SliceName(name, Condition.IS, text)
         others = has_text.opposite if covers_all else None

@@ -215,18 +215,18 @@ def _rounded_leads(pair: SlicePair) -> list[list[float | None]]:
 
 def view_slices(view: View) -> list[PropertySlice]:
     """Both sides of every slice of the shown pairs, the clearest first."""
-    shown = view.evaluation.rivals[:MAX_SLICED_RIVALS]
+    rivals = view.evaluation.rivals[:MAX_SLICED_RIVALS]
     leader = view.evaluation.leader
     slices = slices_of_pair(
         [view.query(i).query for i in range(view.n)],
         view.results.query_properties,
         view.results.manifest,
-        pair=(leader, *shown),
+        pair=(leader, *rivals),
         cluster=view.settings.cluster,
     )
-    tests = _slice_tests(view, leader, shown[0])
+    tests = _slice_tests(view, leader, rivals[0])
     p_values = {name: row.p_adjusted for name, row in tests.items()}
-    slices.sort(key=lambda each: p_values.get(_row_name(each.name), 1.0))
+    slices.sort(key=lambda group: p_values.get(_row_name(group.name), 1.0))
     sides: list[PropertySlice] = []
     for property_slice in slices:
         sides += property_slice.sides
@@ -251,9 +251,9 @@ def compare_slices(
     tests = _slice_tests(view, a, b)
     everything = np.ones(view.n, dtype=np.bool_)
     rows = [compare_slice(view, (a, b), everything, RowName("", ALL_QUERIES))]
-    for each in slices:
-        name = _row_name(each.name)
-        row = compare_slice(view, (a, b), each.mask, name)
+    for side in slices:
+        name = _row_name(side.name)
+        row = compare_slice(view, (a, b), side.mask, name)
         test = tests.get(name)
         if test is not None:
             row = row._replace(
