@@ -193,7 +193,7 @@ def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test
         experiment(tmp_path / "of-two", collection_of("en"), BM25 + pair),
         RunOptions(tmp_path),
     )
-    assert "query length" in set(results.tests["family"])
+    assert {"query length", "shared words"} <= set(results.tests["family"])
     looks = "[statistics]\nmargin = 0.005\nlooks = { queries = [138, 300] }\n"
     results = run(
         experiment(tmp_path, collection_of("en"), looks + BM25 + pair + third),

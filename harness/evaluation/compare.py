@@ -23,7 +23,7 @@ from harness.stats.settings import Settings
 from harness.stats.units import Units
 
 MAX_FAMILY_PAIRS = 1_000
-"""Pairs of one family beyond which neither other measures nor slices are compared."""
+"""Pairs of one family beyond which no other measure is compared."""
 RESIDUAL_PARAMETER = "residual=True"
 """In the name of a measure: how much the unjudged documents could add."""
 

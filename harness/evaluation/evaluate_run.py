@@ -11,11 +11,7 @@ from harness.evaluation.abstention import (
     comparable_retrievers,
     evaluate_abstention,
 )
-from harness.evaluation.compare import (
-    MAX_FAMILY_PAIRS,
-    compare_retrievers,
-    family_pairs,
-)
+from harness.evaluation.compare import compare_retrievers, family_pairs
 from harness.evaluation.costs import RetrieverPrices
 from harness.evaluation.evaluate import conclude_scores, planning_differences
 from harness.evaluation.evaluation import (
@@ -25,16 +21,18 @@ from harness.evaluation.evaluation import (
     SweepChoice,
 )
 from harness.evaluation.families import (
+    MAX_SLICED_RIVALS,
     equivalence_family,
-    slice_families,
+    slice_family,
     uplift_family,
 )
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.evaluation.pair_tests import EquivalenceTests, run_equivalence_tests
+from harness.evaluation.property_slices import slices_of_pair
 from harness.evaluation.run_warnings import run_warnings
 from harness.evaluation.verdict import TestRow
 from harness.measures import measure_rankings, parse_measure
-from harness.records import Manifest, QueryRanking
+from harness.records import Manifest, QueryProperty, QueryRanking
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.grades import GradedLabels, Grades
 from harness.scoring.scores import RankedIds, Scores
@@ -55,10 +53,12 @@ class EvaluationInput(NamedTuple):
     """Of the retrievers that finished, of one query or more."""
     graded: GradedLabels
     queries: Mapping[str, Query]
-    """Every scored query, by id; their texts and fields make the slices."""
+    """Every scored query, by id; their fields make slices."""
     prices: RetrieverPrices
     answers: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
+    properties: Sequence[QueryProperty] = ()
+    """Of the queries; they make slices."""
 
 
 def evaluate_run(run: EvaluationInput) -> Evaluation:
@@ -94,7 +94,7 @@ def evaluate_run(run: EvaluationInput) -> Evaluation:
     )
     tests = (
         *equivalence_family(complete, equivalence),
-        *_other_families(run, complete, pairs, evaluation),
+        *_other_families(run, complete, evaluation),
     )
     warnings = (*evaluation.warnings, *run_warnings(manifest, evaluation, scores))
     return evaluation.model_copy(
@@ -217,23 +217,35 @@ def _mean_recall(grades: Grades, rankings: RankedIds) -> float:
     return float(measure_rankings([UNION_RECALL], grades, rankings).values.mean())
 
 
+def _slice_rows(
+    run: EvaluationInput, complete: Scores, evaluation: Evaluation
+) -> Iterator[TestRow]:
+    """Yield the tests of slices, of the leader against its first rivals."""
+    settings = evaluation.settings
+    queries = [run.queries[query_id] for query_id in complete.ids]
+    for other in evaluation.rivals[:MAX_SLICED_RIVALS]:
+        pair = (evaluation.leader, other)
+        slices = slices_of_pair(
+            queries,
+            run.properties,
+            run.manifest,
+            pair=pair,
+            cluster=settings.cluster,
+        )
+        yield from slice_family(complete, pair, slices, settings)
+
+
 def _other_families(
-    run: EvaluationInput,
-    complete: Scores,
-    pairs: Sequence[tuple[str, str]],
-    evaluation: Evaluation,
+    run: EvaluationInput, complete: Scores, evaluation: Evaluation
 ) -> Iterator[TestRow]:
     """Yield the rows of slices, rerankers and the sweep.
 
     Args:
         run: the run.
         complete: the queries with a value from every retriever.
-        pairs: the declared family.
         evaluation: what is concluded from them.
     """
-    if 0 < len(pairs) <= MAX_FAMILY_PAIRS:  # one slice is as much work as all queries
-        queries = [run.queries[query_id] for query_id in complete.ids]
-        yield from slice_families(complete, pairs, queries, evaluation.settings)
+    yield from _slice_rows(run, complete, evaluation)
     yield from uplift_family(complete, run.manifest, run.graded, evaluation.settings)
     choice = evaluation.sweep
     if choice is not None:

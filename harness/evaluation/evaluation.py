@@ -200,6 +200,14 @@ class Evaluation(BaseModel):
         return tuple(self.means)[1:]
 
     @property
+    def rivals(self) -> tuple[str, ...]:
+        """All but the leader: the runner-up, the baseline, then the others by mean."""
+        first, *later = self.others or ("",)
+        is_later = self.baseline in later
+        names = (first, self.baseline, *later) if is_later else (first, *later)
+        return tuple(dict.fromkeys(filter(None, names)))
+
+    @property
     def as_good_as_leader(self) -> tuple[str, ...]:
         """The leader, and all that are shown to be within the margin of it."""
         rows = self.leader_comparisons

@@ -66,6 +66,7 @@ def _read_or_evaluate(results: Results) -> Evaluation:
                 retriever: partial(results.iter_rankings, retriever)
                 for retriever in results.retrievers
             },
+            properties=results.query_properties,
         )
     )
     return evaluation.model_copy(update={"recomputed": True})

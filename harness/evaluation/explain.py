@@ -12,7 +12,7 @@ from harness.evaluation.property_slices import (
     PropertySlice,
     QueryMask,
     SliceName,
-    property_slices,
+    slices_of_pair,
 )
 from harness.evaluation.shown_slices import ShownSlice, shown_slices
 from harness.evaluation.what_follows import Remedy, remedy_of
@@ -130,13 +130,12 @@ def explain_scores(
     """
     scores = scores.select_measures(scores.primary)
     scores = scores.select_queries(scores.defined(scores.primary, a, b))
-    resolved = results.manifest.resolved
-    parts = (*resolved.retriever_with_parts(a), *resolved.retriever_with_parts(b))
-    slices = property_slices(
+    slices = slices_of_pair(
         [results.queries[query_id].query for query_id in scores.ids],
         results.query_properties,
-        parts,
-        settings.cluster,
+        results.manifest,
+        pair=(a, b),
+        cluster=settings.cluster,
     )
     silence = _silence(settings, slices)
     findings: tuple[SliceFinding, ...] = ()
@@ -196,8 +195,9 @@ def _describe_slice(
     inside = contrast.inside
     outside = contrast.outside
     interval = (contrast.low, contrast.high)
-    if property_slice.covers_all and describes_others(name, inside, outside):
-        name = name.opposite
+    others = property_slice.others
+    if others is not None and describes_others(name, inside, outside):
+        name = others
         mask = ~mask
         inside, outside = outside, inside
         interval = _negated(interval)

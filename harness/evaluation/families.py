@@ -2,37 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from harness.evaluation.pair_tests import (
     EquivalenceTests,
     MeasurePair,
-    TestedPair,
     family_verdicts,
     run_pair_tests,
 )
-from harness.evaluation.query_slices import large_slices, slice_labels
-from harness.evaluation.verdict import Finding, Reason, TestRow, Verdict
+from harness.evaluation.property_slices import PropertySlice
+from harness.evaluation.verdict import TestRow
 from harness.measures import parse_measure
 from harness.records import Manifest
 from harness.scoring.grades import GradedLabels
 from harness.scoring.score_rankings import score_by_labels
 from harness.scoring.scores import Scores
-from harness.stats.differences import Floats
-from harness.stats.pair_families import max_t_pair_family
+from harness.stats.differences import paired_differences
 from harness.stats.settings import Settings
-from retrievers.types import Query
+from harness.stats.slice_contrasts import are_permuted, slice_contrasts
 
 RetrieverPairs = Sequence[tuple[str, str]]
-
-
-class QueryPart(NamedTuple):
-    """The scores of some of the queries, with a note that says which."""
-
-    note: str
-    scores: Scores
+MAX_SLICED_RIVALS = 2
+"""Retrievers that are compared with the leader by slice, since each takes .4 s with
+2,000 queries."""
 
 
 def equivalence_family(
@@ -61,52 +54,51 @@ def equivalence_family(
         )
 
 
-def slice_families(
-    scores: Scores, pairs: RetrieverPairs, queries: Sequence[Query], settings: Settings
+def slice_family(
+    scores: Scores,
+    pair: tuple[str, str],
+    slices: Sequence[PropertySlice],
+    settings: Settings,
 ) -> Iterator[TestRow]:
-    """Yield the tests within each slice, for each way to divide the queries.
+    """Yield the tests of each slice against the other queries: one family.
 
-    All slices of all fields are one family, corrected by max-T with the same flips, and
-    always exploratory. Slices of fewer than 10 queries are left out.
+    Both sides of a slice have a row, and the same test. They have no verdict: the test
+    says whether the difference is another one on the other queries.
 
     Args:
         scores: of the queries for which every retriever has a value.
-        pairs: the retrievers to compare on the primary measure.
-        queries: (n,) those that were scored.
-        settings: the deciding test, the level, the declared cluster.
+        pair: the retrievers to compare on the primary measure.
+        slices: of these queries.
+        settings: the level and the seed.
     """
-    rows: list[TestRow] = []
-    slice_sums: list[Floats] = []
-    units = scores.units
-    values = scores.values[scores.primary]
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
-    all_scores = np.column_stack([values[name] for name in names])
-    for family, labels in slice_labels(queries, settings.cluster).items():
-        if len(set(labels)) < 2:
-            continue
-        for label, indices in large_slices(labels).items():
-            mask = np.isin(np.arange(scores.n), indices)
-            part = QueryPart(label, scores.select_queries(mask))
-            rows += _decide_parts([part], pairs, family, settings)
-            slice_sums.append(units.sums(np.where(mask[:, None], all_scores, 0.0)))
-    if not rows:
+    if not slices:
         return
-    columns = [(names.index(a), names.index(b)) for a, b in pairs]
-    p_values = max_t_pair_family(slice_sums, columns, seed=settings.seed)
-    for row, p_adjusted in zip(rows, p_values, strict=True):
-        yield _corrected_row(row, p_adjusted, settings)
-
-
-def _corrected_row(row: TestRow, p_adjusted: float, settings: Settings) -> TestRow:
-    """Return the row of a slice, decided by its p over all slices."""
-    finding = Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)
-    may_decide = settings.judged_by_people and not settings.alpha_spent
-    if may_decide and p_adjusted <= settings.alpha and row.mean_difference:
-        is_better = row.mean_difference > 0
-        finding = Finding(Verdict.BETTER if is_better else Verdict.WORSE)
-    return replace(
-        row, p_adjusted=p_adjusted, p_wilcoxon_adjusted=None, finding=finding
+    a, b = pair
+    columns = scores.values[scores.primary]
+    contrasts = slice_contrasts(
+        paired_differences(columns[a], columns[b]).values,
+        np.column_stack([candidate.mask for candidate in slices]),
+        scores.units,
+        alpha=settings.alpha,
+        seed=settings.seed,
     )
+    method = "permutations" if are_permuted(scores.units) else "flips"
+    for property_slice, contrast in zip(slices, contrasts, strict=True):
+        for side in property_slice.sides:
+            is_slice = side is property_slice
+            yield TestRow(
+                family=side.name.property_name,
+                measure=scores.primary,
+                a=a,
+                b=b,
+                n=int(side.mask.sum()),
+                statistic=contrast.statistic if is_slice else 0.0 - contrast.statistic,
+                p_value=contrast.p_value,
+                p_adjusted=contrast.p_adjusted,
+                method=method,
+                note=side.name.label,
+                mean_difference=contrast.inside if is_slice else contrast.outside,
+            )
 
 
 def uplift_family(
@@ -126,8 +118,7 @@ def uplift_family(
     if not pairs:
         return
     primary = parse_measure(scores.primary)
-    parts = [QueryPart("", scores)]
-    for row in _decide_parts(parts, pairs, "rerank uplift", settings):
+    for row in _decide_pairs(scores, pairs, settings):
         # Claims were not judged against candidates below the cutoff: how much these
         # could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
@@ -182,24 +173,16 @@ def ideal_reranking(
     return [*head, *doc_ids[len(head) :]]
 
 
-def _decide_parts(
-    parts: Sequence[QueryPart],
-    pairs: RetrieverPairs,
-    family: str,
-    settings: Settings,
+def _decide_pairs(
+    scores: Scores, pairs: RetrieverPairs, settings: Settings
 ) -> Iterator[TestRow]:
-    """Test every pair within every part of the queries; all of them are one family."""
-    notes: list[str] = []
-    tested: list[TestedPair] = []
-    for note, scores in parts:
-        keys = [MeasurePair(scores.primary, a, b) for a, b in pairs]
-        for pair in run_pair_tests(scores, keys, settings).values():
-            notes.append(note)
-            tested.append(pair)
+    """Test every reranked retriever against its first stage; they are one family."""
+    keys = [MeasurePair(scores.primary, a, b) for a, b in pairs]
+    tested = list(run_pair_tests(scores, keys, settings).values())
     verdicts = family_verdicts(tested, settings)
-    for note, pair, adjusted in zip(notes, tested, verdicts, strict=True):
+    for pair, adjusted in zip(tested, verdicts, strict=True):
         yield TestRow(
-            family=family,
+            family="rerank uplift",
             measure=pair.key.measure,
             a=pair.key.a,
             b=pair.key.b,
@@ -208,7 +191,7 @@ def _decide_parts(
             p_value=pair.outcome.p_value,
             p_adjusted=adjusted.p_adjusted,
             method=pair.outcome.method,
-            note=note,
+            note="",
             mean_difference=pair.difference,
             p_wilcoxon_adjusted=adjusted.p_ranks,
             finding=adjusted.finding,

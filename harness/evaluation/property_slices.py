@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.evaluation.query_slices import MIN_SLICE_QUERIES, slice_labels
-from harness.records import TRUNCATED_BY, PropertyValue, QueryProperty
+from harness.records import (
+    TRUNCATED_BY,
+    Manifest,
+    PropertyValue,
+    QueryProperty,
+    value_text,
+)
+from retrievers.ids import CONTROL_CHARACTERS
 from retrievers.types import Query
 
 FIELD_PREFIX = "field "
 """Before the name of a declared field, as in the families of tests.csv."""
+MIN_SLICE_QUERIES = 10
+"""Queries below which a slice is not tested."""
 
 QueryMask = npt.NDArray[np.bool_]
 """(n,): whether each query is in a slice."""
@@ -65,15 +74,61 @@ class SliceName:
             return ""
         return self.property_name.removeprefix(FIELD_PREFIX)
 
+    @property
+    def label(self) -> str:
+        """The values, in tests.csv beside the property.
+
+        >>> SliceName("shared words", Condition.AT_MOST, 1 / 3).label
+        'at most 0.3333'
+        >>> SliceName("digits", Condition.IS, True).label
+        'yes'
+        """
+        limit = self.value
+        words = value_text(limit)
+        if isinstance(limit, float):
+            words = f"{limit:.0f}" if limit == int(limit) else f"{limit:.4g}"
+        is_plain = self.condition is Condition.IS
+        return words if is_plain else f"{self.condition.value} {words}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PropertySlice:
-    """Queries with something in common, of which others have the opposite."""
+    """Queries with something in common."""
 
     name: SliceName
     mask: QueryMask
-    covers_all: bool
-    """Whether every query has the property: then the others are a slice, too."""
+    others: SliceName | None
+    """What all other queries have in common; None if some lack the property."""
+
+    @property
+    def sides(self) -> tuple[PropertySlice, ...]:
+        """The slice, and the other queries where these have a value of their own."""
+        if self.others is None or self.others.condition is Condition.IS_NOT:
+            return (self,)
+        return self, PropertySlice(self.others, ~self.mask, self.name)
+
+
+def slices_of_pair(
+    queries: Sequence[Query],
+    properties: Sequence[QueryProperty],
+    manifest: Manifest,
+    *,
+    pair: Sequence[str],
+    cluster: str | None,
+) -> list[PropertySlice]:
+    """Return the slices on which retrievers are compared.
+
+    Args:
+        queries: (n,) those that were scored.
+        properties: of these queries, and perhaps of others.
+        manifest: what the retrievers are made of.
+        pair: the retrievers; truncation by others makes no slices.
+        cluster: the field whose values are the clusters; it makes no slices.
+    """
+    parts: list[str] = []
+    for retriever in pair:
+        parts += manifest.resolved.retriever_with_parts(retriever)
+    return property_slices(queries, properties, parts, cluster)
 
 
 def property_slices(
@@ -95,19 +150,57 @@ def property_slices(
         cluster: the field whose values are the clusters; it makes no slices.
     """
     slices: dict[bytes, PropertySlice] = {}
+    for candidate in _candidate_slices(queries, properties, truncating, cluster):
+        size = int(candidate.mask.sum())
+        if min(size, len(queries) - size) < MIN_SLICE_QUERIES:
+            continue
+        packed = np.packbits(candidate.mask).tobytes()
+        opposite = np.packbits(~candidate.mask).tobytes()
+        if packed not in slices and opposite not in slices:
+            slices[packed] = candidate
+    return list(slices.values())
+
+
+class SmallSlice(NamedTuple):
+    """A slice with too few queries for a test."""
+
+    name: SliceName
+    queries: int
+
+
+def small_slices(
+    queries: Sequence[Query],
+    properties: Sequence[QueryProperty],
+    cluster: str | None = None,
+) -> list[SmallSlice]:
+    """Return the slices that are too small for a test.
+
+    The arguments are those of `property_slices`.
+
+    >>> rows = [Query(str(i), "", {"tag": "en" if i < 12 else "ja"}) for i in range(15)]
+    >>> [(small.name.label, small.queries) for small in small_slices(rows, [])]
+    [('ja', 3)]
+    """
+    small: list[SmallSlice] = []
+    for candidate in _candidate_slices(queries, properties, (), cluster):
+        for side in candidate.sides:
+            size = int(side.mask.sum())
+            if 0 < size < min(MIN_SLICE_QUERIES, len(queries)):
+                small.append(SmallSlice(side.name, size))
+    return list(dict.fromkeys(small))
+
+
+def _candidate_slices(
+    queries: Sequence[Query],
+    properties: Sequence[QueryProperty],
+    truncating: Sequence[str],
+    cluster: str | None,
+) -> Iterator[PropertySlice]:
+    """Yield slices of any size."""
     for name, values in _value_columns(queries, properties, cluster):
         retriever = name.removeprefix(TRUNCATED_BY)
-        if retriever != name and retriever not in truncating:
-            continue
-        for candidate in _divide_queries(name, values):
-            size = int(candidate.mask.sum())
-            if min(size, len(queries) - size) < MIN_SLICE_QUERIES:
-                continue
-            packed = np.packbits(candidate.mask).tobytes()
-            opposite = np.packbits(~candidate.mask).tobytes()
-            if packed not in slices and opposite not in slices:
-                slices[packed] = candidate
-    return list(slices.values())
+        if retriever == name or retriever in truncating:
+            yield from _divide_queries(name, values)
 
 
 ValueColumn = Sequence[PropertyValue | None]
@@ -119,7 +212,17 @@ def _value_columns(
     properties: Sequence[QueryProperty],
     cluster: str | None,
 ) -> Iterator[tuple[str, ValueColumn]]:
-    """Yield each property with its values, then each declared field."""
+    """Yield each declared field with its values, then each property.
+
+    A property that divides the queries as a field does is left out: users know their
+    field.
+    """
+    fields: set[str] = set()
+    for query in queries:
+        fields.update(query.fields)
+    for field in sorted(fields - {cluster}):
+        texts = [_printable(query.fields.get(field, "")) for query in queries]
+        yield _printable(f"{FIELD_PREFIX}{field}"), _field_values(texts)
     index = {query.id: number for number, query in enumerate(queries)}
     columns: dict[str, list[PropertyValue | None]] = {}
     for row in properties:
@@ -127,9 +230,10 @@ def _value_columns(
             column = columns.setdefault(row.name, [None] * len(queries))
             column[index[row.query_id]] = row.value
     yield from columns.items()
-    for family, labels in slice_labels(queries, cluster).items():
-        if family.startswith(FIELD_PREFIX):
-            yield family, _field_values(labels)
+
+
+def _printable(text: str) -> str:
+    return CONTROL_CHARACTERS.sub(" ", text)
 
 
 def _field_values(texts: Sequence[str]) -> ValueColumn:
@@ -154,11 +258,24 @@ def _divide_queries(name: str, values: ValueColumn) -> Iterator[PropertySlice]:
         return
     if defined and isinstance(defined[0], bool):
         mask = np.array([value is True for value in values])
-        yield PropertySlice(SliceName(name, Condition.IS, True), mask, covers_all)
+        has_flag = SliceName(name, Condition.IS, True)
+        yield PropertySlice(has_flag, mask, has_flag.opposite if covers_all else None)
         return
-    for text in dict.fromkeys(defined):
+    yield from _divide_texts(name, values, covers_all=covers_all)
+
+
+def _divide_texts(
+    name: str, values: ValueColumn, *, covers_all: bool
+) -> Iterator[PropertySlice]:
+    """Yield the queries of each text; of two texts, the others have the other one."""
+    texts = list(dict.fromkeys(value for value in values if value is not None))
+    for text in texts:
+        has_text = SliceName(name, Condition.IS, text)
+        others = has_text.opposite if covers_all else None
+        if others is not None and len(texts) == 2:
+            others = replace(has_text, value=texts[text == texts[0]])
         mask = np.array([value == text for value in values])
-        yield PropertySlice(SliceName(name, Condition.IS, text), mask, covers_all)
+        yield PropertySlice(has_text, mask, others)
 
 
 def _divide_numbers(
@@ -178,6 +295,7 @@ def _divide_numbers(
     limit = float(low.max())
     covers_all = len(defined) == len(numbers)
     at_most = SliceName(name, Condition.AT_MOST, limit)
-    yield PropertySlice(at_most, numbers <= limit, covers_all)
+    above = at_most.opposite
+    yield PropertySlice(at_most, numbers <= limit, above if covers_all else None)
     if not covers_all:
-        yield PropertySlice(at_most.opposite, numbers > limit, covers_all)
+        yield PropertySlice(above, numbers > limit, None)

@@ -261,4 +261,4 @@ class TestRow:
     Empty with weights, and for rows without a verdict.
     """
     finding: Finding | None = None
-    """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
+    """Of rerankers, by the rule of every verdict; `wording` writes it."""

@@ -7,6 +7,7 @@ from functools import partial
 from harness.build.build import BuiltExperiment
 from harness.evaluation.costs import RetrieverPrices
 from harness.evaluation.evaluate_run import EvaluationInput, evaluate_run
+from harness.evaluation.query_properties import query_properties, truncated_documents
 from harness.experiment import LoadedExperiment
 from harness.records import Manifest, QueryRanking, Run
 from harness.running.accounts import RunAccounts
@@ -46,14 +47,24 @@ def evaluate_rankings(
     with accounts.meter.stage("scoring"):
         trials = {run.retriever: partial(_trials, run) for run in finished}
         scores = score_rankings(setup, trials)
+    properties = tuple(query_properties(built.dataset, truncated_documents(runs)))
     if not scores.n:
-        return EvaluatedRun(scores, None)
+        return EvaluatedRun(scores, None, properties)
     with accounts.meter.stage("comparing"):
-        rankings = {run.retriever: partial(_query_rankings, run) for run in finished}
         evaluation = evaluate_run(
-            EvaluationInput(manifest, scores, built.labels, queries, prices, rankings)
+            EvaluationInput(
+                manifest,
+                scores,
+                built.labels,
+                queries,
+                prices,
+                answers={
+                    run.retriever: partial(_query_rankings, run) for run in finished
+                },
+                properties=properties,
+            )
         )
-    return EvaluatedRun(scores, evaluation)
+    return EvaluatedRun(scores, evaluation, properties)
 
 
 def _query_rankings(run: Run) -> Iterator[QueryRanking]:

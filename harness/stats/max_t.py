@@ -197,6 +197,8 @@ def _leverages(shares: Floats) -> Floats:
 class MaxTFamily(NamedTuple):
     """The tests of a family of column sums."""
 
+    single_p_values: list[float]
+    """Two-sided, of each column alone."""
     p_values: list[float]
     """Two-sided, corrected over all columns."""
     quantile: float | None
@@ -204,16 +206,6 @@ class MaxTFamily(NamedTuple):
 
     None if no column varies.
     """
-
-
-def max_t_family(differences: Floats, *, seed: int = 0) -> list[float]:
-    """Return the two-sided p-values of column sums, corrected over all columns.
-
-    >>> rows = np.tile([[0.3, 0.0], [0.2, 0.1]], (5, 1))
-    >>> [round(p, 3) for p in max_t_family(rows)]
-    [0.002, 0.072]
-    """
-    return max_t_family_tests(differences, seed=seed).p_values
 
 
 def max_t_family_tests(
@@ -226,27 +218,38 @@ def max_t_family_tests(
     is at least that of the column.
 
     Args:
-        differences: (units, m); zero where a unit is not in the column's slice.
+        differences: (units, m).
         alpha: the share of the flips that exceed the quantile.
         seed: of the draws.
+
+    >>> rows = np.tile([[0.3, 0.0], [0.2, 0.1]], (5, 1))
+    >>> family = max_t_family_tests(rows)
+    >>> [round(p, 3) for p in (*family.single_p_values, *family.p_values)]
+    [0.002, 0.062, 0.002, 0.072]
     """
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(differences).max(initial=0.0)))
     sums = np.where(np.abs(differences) <= slack, 0.0, differences)
     roots = np.sqrt((sums**2).sum(axis=0))
     varies = roots > 0
     if not varies.any():
-        return MaxTFamily([1.0] * differences.shape[1], None)
+        ones = [1.0] * differences.shape[1]
+        return MaxTFamily(ones, ones, None)
     scaled = sums[:, varies] / roots[varies]
-    maxima = [np.abs(flips).max(axis=1) for flips in _flipped_sums(scaled, seed)]
+    observed = np.abs(scaled.sum(axis=0)) - STATISTIC_TOLERANCE
+    maxima: list[Floats] = []
+    single_counts = np.zeros(len(observed))
+    for flips in _flipped_sums(scaled, seed):
+        statistics = np.abs(flips)
+        maxima.append(statistics.max(axis=1))
+        single_counts += (statistics >= observed).sum(axis=0)
     rising = np.sort(np.concatenate(maxima))
-    observed = np.zeros(differences.shape[1])
-    observed[varies] = np.abs(scaled.sum(axis=0)) - STATISTIC_TOLERANCE
-    p_values = [
-        _tail_share(rising, value, scaled) if is_varying else 1.0
-        for value, is_varying in zip(observed.tolist(), varies.tolist(), strict=True)
-    ]
+    extra = _observed_patterns(scaled)
+    single_p_values = np.ones(differences.shape[1])
+    single_p_values[varies] = (single_counts + extra) / (len(rising) + extra)
+    p_values = np.ones(differences.shape[1])
+    p_values[varies] = [_tail_share(rising, reached, scaled) for reached in observed]
     quantile = float(np.quantile(rising, 1 - alpha, method="inverted_cdf"))
-    return MaxTFamily(p_values, quantile)
+    return MaxTFamily(single_p_values.tolist(), p_values.tolist(), quantile)
 
 
 def max_t_pairs(
@@ -317,14 +320,16 @@ def _pair_maxima(sums: Floats, pairs: Pairs, roots: Floats, seed: int) -> Floats
 
 
 def _tail_share(rising_maxima: Floats, observed: float, sums: Floats) -> float:
-    """Return the share of flips that reach the observed statistic.
-
-    Of draws, the observed signs are one more.
-    """
-    observed_pattern = 0 if is_enumerable(sums) else 1
+    """Return the share of flips that reach the observed statistic."""
+    observed_pattern = _observed_patterns(sums)
     flips = len(rising_maxima)
     as_extreme = flips - int(np.searchsorted(rising_maxima, observed))
     return (as_extreme + observed_pattern) / (flips + observed_pattern)
+
+
+def _observed_patterns(sums: Floats) -> int:
+    """Return how many patterns the observed signs add: of draws, they are one more."""
+    return 0 if is_enumerable(sums) else 1
 
 
 def is_enumerable(sums: Floats) -> bool:

@@ -34,6 +34,8 @@ class SliceContrast(NamedTuple):
     high: float | None
     statistic: float
     """T of inside - outside."""
+    p_value: float
+    """Two-sided, of this slice alone."""
     p_adjusted: float
     """Two-sided, corrected over all slices."""
     explained: float
@@ -50,7 +52,9 @@ class _FamilyTests(NamedTuple):
     """The statistics of all slices with their tests."""
 
     statistics: Floats
+    single_p_values: list[float]
     p_values: list[float]
+    """Corrected over all slices."""
     reach_factors: Floats
     """Standard errors from the gap to the ends of its interval; NaN if unknown."""
 
@@ -89,7 +93,7 @@ def slice_contrasts(
         _contrast_error(differences, masks[:, column], units)
         for column in range(masks.shape[1])
     ]
-    if units.clustered or units.weights is not None:
+    if not are_permuted(units):
         family = _flip_signs(differences, masks, units, errors, alpha=alpha, seed=seed)
     else:
         family = _permute(differences, masks, alpha, seed)
@@ -113,6 +117,7 @@ def slice_contrasts(
                 low=low,
                 high=high,
                 statistic=float(family.statistics[column]),
+                p_value=family.single_p_values[column],
                 p_adjusted=family.p_values[column],
                 explained=_explained_share(
                     differences, mask, units, gap=inside - outside
@@ -120,6 +125,11 @@ def slice_contrasts(
             )
         )
     return contrasts
+
+
+def are_permuted(units: Units) -> bool:
+    """Whether differences are permuted, rather than their signs flipped."""
+    return not units.clustered and units.weights is None
 
 
 def _permute(
@@ -134,19 +144,27 @@ def _permute(
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(differences).max()))
     k = masks.shape[1]
     if float(np.abs(centred).max()) <= slack:
-        return _FamilyTests(np.zeros(k), [1.0] * k, np.full(k, math.nan))
+        ones = [1.0] * k
+        return _FamilyTests(np.zeros(k), ones, ones, np.full(k, math.nan))
     columns = masks.astype(np.float64)
     statistics = welch_statistics(centred[None, :], columns)[0]
-    maxima = [
-        np.abs(welch_statistics(block, columns)).max(axis=1)
-        for block in draw_permutations(centred, seed)
-    ]
-    rising = np.sort(np.concatenate(maxima))
     observed = np.abs(statistics) - STATISTIC_TOLERANCE
+    maxima: list[Floats] = []
+    single_counts = np.ones(k)
+    for block in draw_permutations(centred, seed):
+        permuted = np.abs(welch_statistics(block, columns))
+        maxima.append(permuted.max(axis=1))
+        single_counts += (permuted >= observed).sum(axis=0)
+    rising = np.sort(np.concatenate(maxima))
     as_extreme = len(rising) - np.searchsorted(rising, observed)
-    p_values = (as_extreme + 1) / (len(rising) + 1)
+    orders = len(rising) + 1
     quantile = float(np.quantile(rising, 1 - alpha, method="inverted_cdf"))
-    return _FamilyTests(statistics, p_values.tolist(), np.full(k, quantile))
+    return _FamilyTests(
+        statistics,
+        (single_counts / orders).tolist(),
+        ((as_extreme + 1) / orders).tolist(),
+        np.full(k, quantile),
+    )
 
 
 def welch_statistics(rows: Floats, columns: Floats) -> Floats:
@@ -204,7 +222,9 @@ def _flip_signs(
         for column, error in enumerate(errors):
             if error is not None:
                 reach_factors[column] = -special.stdtrit(error.degrees_of_freedom, tail)
-    return _FamilyTests(statistics, family.p_values, reach_factors)
+    return _FamilyTests(
+        statistics, family.single_p_values, family.p_values, reach_factors
+    )
 
 
 def side_weights(masks: SliceMasks, units: Units) -> Floats:

@@ -9,8 +9,7 @@ from harness import records
 from harness.dataset import Dataset
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import write_evaluation
-from harness.evaluation.query_properties import query_properties, truncated_documents
-from harness.records import Manifest, Results, Run
+from harness.records import Manifest, QueryProperty, Results, Run
 from harness.scoring.grades import GradedLabels, exponential_gains
 from harness.scoring.scores import Scores
 from harness.writing.evaluation_tables import evaluation_tables
@@ -23,6 +22,8 @@ class EvaluatedRun(NamedTuple):
     scores: Scores
     evaluation: Evaluation | None
     """None if no query has a score."""
+    properties: Sequence[QueryProperty]
+    """Of all queries."""
 
 
 def write_qrels_files(folder: Path, labels: GradedLabels) -> None:
@@ -53,9 +54,8 @@ def write_results(folder: Path, output: RunOutput) -> Results:
         if not run.error and not rankings_file.exists():
             records.write_run_files(folder, run)  # of an earlier run, by --only
     records.write_labels_and_documents(folder, output.dataset, output.runs)
-    properties = query_properties(output.dataset, truncated_documents(output.runs))
-    records.write_properties(folder, properties)
     evaluated = output.evaluated
+    records.write_properties(folder, evaluated.properties)
     if evaluated.evaluation is not None:
         write_evaluation(folder, evaluated.evaluation)
     tables = evaluation_tables(evaluated.scores, evaluated.evaluation)

@@ -22,10 +22,9 @@ from harness.report.numbers import difference_text
 from harness.report.palette import standing_shade
 from harness.report.sections.slices import (
     compare_slices,
-    compared_retrievers,
     decisive_slice,
-    labels_by_family,
     slice_name,
+    view_slices,
 )
 from harness.report.templates import Section
 from harness.report.view import View
@@ -326,13 +325,10 @@ def _decisive_slice_alert(view: View) -> Iterator[str]:
 
     Only if a difference is shown.
     """
-    families = labels_by_family(view)
-    if len(view.retrievers) < 2 or not families:
+    leader, *others = view.ranked
+    if not others or others[0] not in view.evaluation.shown_worse:
         return
-    if view.ranked[1] not in view.evaluation.shown_worse:
-        return
-    leader = view.evaluation.leader
-    pair = compare_slices(view, leader, compared_retrievers(view)[0], families)
+    pair = compare_slices(view, leader, others[0], view_slices(view))
     row = decisive_slice(view, pair)
     if row is not None:
         yield (

@@ -10,7 +10,7 @@ from harness.evaluation.pair_diagnostics import (
     diagnose_pairs,
     pairs_to_inspect,
 )
-from harness.evaluation.query_slices import slice_labels, small_slices
+from harness.evaluation.property_slices import small_slices
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.report.sections.slices import slice_label
 from harness.report.templates import Section
@@ -196,13 +196,15 @@ def _has_leader_or_baseline(view: View, row: Comparison | TestRow) -> bool:
 
 def _small_slices(view: View) -> list[SmallSlice]:
     """The slices with too few queries for a test, with the number of queries."""
-    queries = [view.query(i).query for i in range(view.n)]
-    slices: list[SmallSlice] = []
-    for family, labels in slice_labels(queries, view.settings.cluster).items():
-        if len(set(labels)) > 1:
-            for label, number in small_slices(labels).items():
-                slices.append(SmallSlice(slice_label(family, label), number))
-    return slices
+    small = small_slices(
+        [view.query(i).query for i in range(view.n)],
+        view.results.query_properties,
+        view.settings.cluster,
+    )
+    return [
+        SmallSlice(slice_label(name.property_name, name.label), queries)
+        for name, queries in small
+    ]
 
 
 def order_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison]:

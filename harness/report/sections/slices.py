@@ -1,17 +1,22 @@
 """The leader within slices of the queries."""
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.english import percent_text
-from harness.evaluation.query_slices import slice_labels
-from harness.evaluation.verdict import Finding, TestRow
+from harness.evaluation.families import MAX_SLICED_RIVALS
+from harness.evaluation.property_slices import (
+    FIELD_PREFIX,
+    PropertySlice,
+    QueryMask,
+    SliceName,
+    slices_of_pair,
+)
+from harness.evaluation.verdict import TestRow
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
@@ -24,12 +29,10 @@ from harness.report.view import View
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
 
-MIN_SLICE_QUERIES = 10
-"""Fewest queries of a slice, here and in the tests."""
-SHOWN_PAIRS = 2
-"""Pairs with a column; a script offers any other."""
 MAX_SHOWN_SLICES = 5
 """Rows that are shown at first."""
+MAX_FOREST_ROWS = 16
+"""Rows of the figure; a longer one cannot be read."""
 MAX_CHOSEN_RETRIEVERS = 12
 """Retrievers up to which any two can be chosen."""
 SLICE_SHADES = {
@@ -38,29 +41,13 @@ SLICE_SHADES = {
     "undecided": UNDECIDED_SHADE,
 }
 ALL_QUERIES = "all queries"
-LENGTH_FAMILY = "query length"
-"""The family of slices by query length."""
-LENGTH_SLICES = ("short", "medium", "long")
-"""The start of their names."""
-EQUAL_LENGTHS = re.compile(r"\b(\d+) to \1\b")
-"""A range of one length."""
-LENGTH_UNIT = " characters)"
-"""The unit of lengths: the table shows it; a chart has no room for it."""
-
-
-class SliceName(NamedTuple):
-    """A part of the queries."""
-
-    family: str
-    """The field that divides the queries; "" for all queries."""
-    slice: str
 
 
 class SliceComparison(NamedTuple):
     """One retriever against another within one part of the queries."""
 
     family: str
-    """The field that divides the queries; "" for all queries."""
+    """The property or field that divides the queries; "" for all queries."""
     slice: str
     queries: int
     weight: float
@@ -75,12 +62,9 @@ class SliceComparison(NamedTuple):
     """Both ends are None if no interval can be estimated."""
     high: float | None
     p_adjusted: float | None = None
-    """Of the deciding test, within the family of slices; None without a test."""
-    finding: Finding | None = None
-    """The finding about the first, by the rule of every verdict; None without a
-    test."""
-    p_wilcoxon: float | None = None
-    """Of the exact signed-rank test, adjusted in the same way."""
+    """Of the slice against the other queries; None without a test."""
+    differs: bool = False
+    """Whether that test shows that the slice differs from the other queries."""
 
 
 class SlicePair(NamedTuple):
@@ -121,8 +105,6 @@ class SlicesContext:
     sentence: str
     reversals: list[str]
     slice_name: Callable[[SliceComparison], str]
-    others: int
-    """Pairs that are not shown."""
     choices: str
     """The leads of any two retrievers, for the script."""
 
@@ -132,16 +114,18 @@ def slices_section(view: View) -> Section[SlicesContext] | None:
 
     None without parts or others.
     """
-    families = labels_by_family(view)
-    if len(view.retrievers) < 2 or not families:
+    if len(view.retrievers) < 2:
         return None
+    slices = view_slices(view)
+    if not slices:
+        return None
+    leader = view.evaluation.leader
     pairs = [
-        compare_slices(view, view.evaluation.leader, other, families)
-        for other in compared_retrievers(view)
+        compare_slices(view, leader, other, slices) for other in view.evaluation.rivals
     ]
-    shown_pairs = pairs[:SHOWN_PAIRS]
+    shown_pairs = pairs[:MAX_SLICED_RIVALS]
     reversals: list[str] = []
-    for pair in pairs:
+    for pair in shown_pairs:
         reversals.extend(reversed_slices(view, pair))
     context = SlicesContext(
         pairs=shown_pairs,
@@ -151,8 +135,7 @@ def slices_section(view: View) -> Section[SlicesContext] | None:
         sentence=slices_sentence(shown_pairs[0]),
         reversals=reversals,
         slice_name=slice_name,
-        others=len(pairs) - len(shown_pairs),
-        choices=_slice_choices(view, families, pairs),
+        choices=_slice_choices(view, slices, pairs),
     )
     return Section("slices", "Slices", context, (_forest_figure(view, shown_pairs),))
 
@@ -170,25 +153,26 @@ def slices_sentence(pair: SlicePair) -> str:
     largest = max(slices, key=lambda row: row.difference)
     smallest = min(slices, key=lambda row: row.difference)
     lead = difference_text(largest.difference)
-    sentence = f"{pair.a} leads {pair.b} most on “{largest.slice}” ({lead})."
+    sentence = f"{pair.a} leads {pair.b} most on “{slice_name(largest)}” ({lead})."
     leader = pair.a if smallest.difference >= 0 else pair.b
     ahead = f"{abs(smallest.difference):.3f}"
     return (
-        f"{sentence} On “{smallest.slice}” {leader} is ahead by {ahead}. Exploratory."
+        f"{sentence} On “{slice_name(smallest)}” {leader} is ahead by {ahead}. "
+        "Exploratory."
     )
 
 
 def _table_rows(pairs: Sequence[SlicePair]) -> list[SliceTableRow]:
     """The rows of the table, all queries first."""
-    labels = Counter(row.slice for row in pairs[0].rows)
     rows: list[SliceTableRow] = []
     for position, row in enumerate(pairs[0].rows):
-        title = row.slice if labels[row.slice] == 1 else slice_name(row)
         leads = [
             SliceLead(pair.rows[position], slice_state(pair.rows[position]))
             for pair in pairs
         ]
-        rows.append(SliceTableRow(shorten_text(title, 48), row.queries, tuple(leads)))
+        rows.append(
+            SliceTableRow(shorten_text(slice_name(row), 48), row.queries, tuple(leads))
+        )
     return rows
 
 
@@ -204,7 +188,7 @@ def _strip_axis(view: View, pairs: Sequence[SlicePair]) -> StripAxis:
 
 
 def _slice_choices(
-    view: View, families: Mapping[str, Sequence[str]], pairs: Sequence[SlicePair]
+    view: View, slices: Sequence[PropertySlice], pairs: Sequence[SlicePair]
 ) -> str:
     """The leads of any two retrievers, for the script.
 
@@ -213,7 +197,7 @@ def _slice_choices(
     all_pairs = list(pairs)
     if len(view.ranked) <= MAX_CHOSEN_RETRIEVERS:
         for a, b in combinations(view.ranked[1:], 2):
-            all_pairs.append(compare_slices(view, a, b, families))
+            all_pairs.append(compare_slices(view, a, b, slices))
     rows = [
         [view.ranked.index(pair.a), view.ranked.index(pair.b), _rounded_leads(pair)]
         for pair in all_pairs
@@ -229,75 +213,75 @@ def _rounded_leads(pair: SlicePair) -> list[list[float | None]]:
     return leads
 
 
-def labels_by_family(view: View) -> dict[str, list[str]]:
-    """Family -> each query's slice, for families with two slices of ten queries."""
-    queries = [view.query(i).query for i in range(view.n)]
-    families = slice_labels(queries, view.settings.cluster)
-    return {
-        family: labels
-        for family, labels in families.items()
-        if len(_large_slices(family, labels)) > 1
-    }
+def view_slices(view: View) -> list[PropertySlice]:
+    """Both sides of every slice of the shown pairs, the clearest first."""
+    rivals = view.evaluation.rivals[:MAX_SLICED_RIVALS]
+    leader = view.evaluation.leader
+    slices = slices_of_pair(
+        [view.query(i).query for i in range(view.n)],
+        view.results.query_properties,
+        view.results.manifest,
+        pair=(leader, *rivals),
+        cluster=view.settings.cluster,
+    )
+    tests = _slice_tests(view, leader, rivals[0])
+    p_values = {name: row.p_adjusted for name, row in tests.items()}
+    slices.sort(key=lambda group: p_values.get(_row_name(group.name), 1.0))
+    sides: list[PropertySlice] = []
+    for property_slice in slices:
+        sides += property_slice.sides
+    return sides
 
 
-def _large_slices(family: str, labels: Sequence[str]) -> list[str]:
-    """The slices with enough queries."""
-    counts = Counter(labels)
-    return [
-        label
-        for label in order_slices(family, labels)
-        if counts[label] >= MIN_SLICE_QUERIES
-    ]
+class RowName(NamedTuple):
+    """How tests.csv names a slice."""
+
+    family: str
+    slice: str
 
 
-def compared_retrievers(view: View) -> list[str]:
-    """The retrievers compared with the leader.
-
-    They are the runner-up, the baseline, then the others by mean.
-    """
-    others = list(view.ranked[1:])
-    if view.baseline in others[1:]:
-        others.remove(view.baseline)
-        others.insert(1, view.baseline)
-    return others
+def _row_name(name: SliceName) -> RowName:
+    return RowName(name.property_name, name.label)
 
 
 def compare_slices(
-    view: View, a: str, b: str, families: Mapping[str, Sequence[str]]
+    view: View, a: str, b: str, slices: Sequence[PropertySlice]
 ) -> SlicePair:
     """One pair over all queries and within every slice."""
     tests = _slice_tests(view, a, b)
-    all_queries = SliceName("", ALL_QUERIES)
-    rows = [compare_slice(view, (a, b), range(view.n), all_queries)]
-    for family, labels in families.items():
-        for label in _large_slices(family, labels):
-            indices = [i for i, other in enumerate(labels) if other == label]
-            name = SliceName(family, label)
-            row = compare_slice(view, (a, b), indices, name)
-            test = tests.get(name)
-            if test is not None:
-                row = row._replace(
-                    p_adjusted=test.p_adjusted,
-                    finding=test.finding,
-                    p_wilcoxon=test.p_wilcoxon_adjusted,
-                )
-            rows.append(row)
+    everything = np.ones(view.n, dtype=np.bool_)
+    rows = [compare_slice(view, (a, b), everything, RowName("", ALL_QUERIES))]
+    for side in slices:
+        name = _row_name(side.name)
+        row = compare_slice(view, (a, b), side.mask, name)
+        test = tests.get(name)
+        if test is not None:
+            row = row._replace(
+                p_adjusted=test.p_adjusted,
+                differs=_is_shown(view, test),
+            )
+        rows.append(row)
     return SlicePair(a, b, tuple(rows))
 
 
+def _is_shown(view: View, test: TestRow) -> bool:
+    """Whether a slice is shown to differ from the other queries."""
+    settings = view.settings
+    may_show = settings.judged_by_people and not settings.alpha_spent
+    return may_show and test.p_adjusted <= settings.alpha
+
+
 def compare_slice(
-    view: View, pair: tuple[str, str], indices: Sequence[int], name: SliceName
+    view: View, pair: tuple[str, str], mask: QueryMask, name: RowName
 ) -> SliceComparison:
     """One pair within some of the queries.
 
     Args:
         view: with the scores.
         pair: of retrievers.
-        indices: of the queries, in any order.
+        mask: (n,) which queries.
         name: the family, and the slice.
     """
-    mask = np.zeros(view.n, dtype=np.bool_)
-    mask[indices] = True
     first, second = pair
     scores = view.values_by_measure[view.primary]
     # The mask has the scores in the order of their weights.
@@ -324,32 +308,25 @@ def compare_slice(
     )
 
 
-def _slice_tests(view: View, a: str, b: str) -> dict[SliceName, TestRow]:
-    """The tests of a pair by slice, with findings about the first."""
-    tests: dict[SliceName, TestRow] = {}
-    for row in view.evaluation.tests:
-        if {row.a, row.b} != {a, b} or not row.note:
-            continue
-        finding = row.finding
-        if finding is not None and row.a != a:
-            finding = finding.swapped
-        name = SliceName(row.family, row.note)
-        tests[name] = replace(row, finding=finding)
-    return tests
+def _slice_tests(view: View, a: str, b: str) -> dict[RowName, TestRow]:
+    """The tests of a pair by slice."""
+    return {
+        RowName(row.family, row.note): row
+        for row in view.evaluation.tests
+        if (row.a, row.b) == (a, b) and row.note
+    }
 
 
 def reversed_slices(view: View, pair: SlicePair) -> Iterator[str]:
-    """The slices with a significant difference opposite to that of all queries."""
+    """The slices that differ from the others, with the opposite sign of all queries."""
     overall = pair.rows[0]
     measure = view.names[view.primary].short
     for row in pair.rows[1:]:
-        if row.finding is None or row.difference * overall.difference >= 0:
-            continue
-        if row.finding.verdict.shows_difference:
+        if row.differs and row.difference * overall.difference < 0:
             better = pair.a if row.difference > 0 else pair.b
             yield (
                 f"On the {row.queries:,} queries of {slice_name(row)}, {better} is "
-                f"ahead by {abs(row.difference):.3f} in {measure}, opposite to all "
+                f"ahead by {abs(row.difference):.3f} in {measure}, unlike on the other "
                 f"queries (adjusted p {power_p_text(row.p_adjusted)})."
             )
 
@@ -357,7 +334,7 @@ def reversed_slices(view: View, pair: SlicePair) -> Iterator[str]:
 def decisive_slice(view: View, pair: SlicePair) -> SliceComparison | None:
     """The smallest slice without which the leader would not be ahead.
 
-    It has at most half the weight.
+    It is shown to differ from the other queries, and has at most half the weight.
     """
     overall = pair.rows[0]
     total = overall.difference * overall.weight
@@ -367,7 +344,8 @@ def decisive_slice(view: View, pair: SlicePair) -> SliceComparison | None:
     decisive = [
         row
         for row in pair.rows[1:]
-        if 2 * row.weight <= overall.weight
+        if row.differs
+        and 2 * row.weight <= overall.weight
         and total - row.difference * row.weight <= tolerance
     ]
     return min(decisive, key=lambda row: row.weight, default=None)
@@ -384,43 +362,18 @@ def slice_name(row: SliceComparison) -> str:
 
 
 def slice_label(family: str, label: str) -> str:
-    """The name of a slice with its family.
+    """The name of a slice with what divides the queries.
 
     >>> slice_label("field tags", "typo")
     'tags: typo'
-    >>> slice_label("query length", "medium (20 to 20)")
-    'query length: medium (20 characters)'
+    >>> slice_label("query length", "at most 20")
+    'query length: at most 20'
     """
-    if family == LENGTH_FAMILY:
-        label = EQUAL_LENGTHS.sub(r"\1", label).replace(")", LENGTH_UNIT)
     label = shorten_text(label, 4_000)
     if len(label) > 60:
         # Long names often differ only at the end.
         label = f"{label[:30].rstrip()}…{label[-29:]}"
-    return f"{shorten_text(slice_field(family), 40)}: {label}"
-
-
-def slice_field(family: str) -> str:
-    """The field of a family of slices.
-
-    >>> slice_field("field tags"), slice_field("query length")
-    ('tags', 'query length')
-    """
-    return family.removeprefix("field ")
-
-
-def order_slices(family: str, labels: Sequence[str]) -> list[str]:
-    """The slices of a family.
-
-    Lengths are from short to long, others in the order of their first query.
-
-    >>> order_slices("query length", ["long (3 or more)", "", "short (up to 1)"])
-    ['short (up to 1)', 'long (3 or more)']
-    """
-    distinct = [label for label in dict.fromkeys(labels) if label]
-    if family != LENGTH_FAMILY:
-        return distinct
-    return sorted(distinct, key=lambda label: LENGTH_SLICES.index(label.split()[0]))
+    return f"{shorten_text(family.removeprefix(FIELD_PREFIX), 40)}: {label}"
 
 
 def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:
@@ -431,9 +384,10 @@ def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:
     descriptions: list[str] = []
     for pair in pairs:
         title = f"ahead of {shorten_text(pair.b, 30)}" if len(pairs) > 1 else ""
-        panels[title] = [_forest_row(row) for row in pair.rows]
+        panels[title] = [_forest_row(row) for row in pair.rows[:MAX_FOREST_ROWS]]
         differences = [
-            f"{slice_name(row)} {difference_text(row.difference)}" for row in pair.rows
+            f"{slice_name(row)} {difference_text(row.difference)}"
+            for row in pair.rows[:MAX_FOREST_ROWS]
         ]
         descriptions.append(f"{pair.b}: {', '.join(differences)}")
     others = ", ".join(pair.b for pair in pairs)
@@ -453,7 +407,7 @@ def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:
 
 
 def _forest_row(row: SliceComparison) -> ForestRow:
-    short_name = shorten_text(slice_name(row).replace(LENGTH_UNIT, ")"), 48)
+    short_name = shorten_text(slice_name(row), 48)
     return ForestRow(
         label=f"{short_name} ({row.queries:,})",
         difference=row.difference,

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.families import slice_families
+from harness.evaluation.families import slice_family
+from harness.evaluation.property_slices import (
+    Condition,
+    PropertySlice,
+    SliceName,
+)
 from harness.scoring.query_units import query_clusters, query_weights
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean, standard_error, student_interval
@@ -209,24 +214,28 @@ def test_every_number_is_by_cluster_and_that_is_told():
     by_need = cross_fitted_scores(scores, ids, units)
     by_query = cross_fitted_scores(scores, ids, single_units(150))
     assert by_need.mean() != by_query.mean()
-    queries = [
-        Query(need, "same", {"half": "x" if index < 75 else "y"})
-        for index, need in enumerate(ids)
-    ]
-    rows = list(
-        slice_families(
-            scored(scores, clusters=clusters), [("a", "b")], queries, Settings()
-        )
-    )
-    first = compare(
-        {name: scores[name][:75] for name in "ab"}, clusters=tuple(needs[:75])
-    )[0]
-    assert rows[0].p_value == first.p_value
     few = compare(
         {"a": np.array([0.9, 0.8, 0.7, 0.9]), "b": np.zeros(4)},
         clusters=("x", "x", "y", "y"),
     )[0]
     assert cell(few) == "undecided: too few queries"
+
+
+def test_slices_of_clusters_are_tested_by_flips_of_whole_clusters():
+    values, needs = sample(4)
+    scores = {"a": 0.5 + values, "b": np.full(150, 0.5)}
+    halves = np.arange(150) < 75
+    name = SliceName("field half", Condition.IS, "x")
+    half = PropertySlice(name, halves, name.opposite)
+    pair = ("a", "b")
+    [row] = slice_family(
+        scored(scores, clusters=tuple(needs)), pair, [half], Settings()
+    )
+    [by_query] = slice_family(scored(scores), pair, [half], Settings())
+    assert (row.method, by_query.method) == ("flips", "permutations")
+    assert (row.n, row.note, row.finding) == (75, "x", None)
+    assert row.mean_difference == pytest.approx(values[:75].mean())
+    assert row.p_value == row.p_adjusted != by_query.p_adjusted
 
 
 WEIGHTS = np.array([4.0, 2.0, 1.0, 1.0])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import records
+from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.explain import (
     Silence,
     describes_others,
@@ -146,6 +147,56 @@ def test_a_finding_is_about_the_side_that_says_more(
     name: SliceName, inside: float, outside: float, expected: bool
 ) -> None:
     assert describes_others(name, inside, outside) is expected
+
+
+def test_tests_csv_has_the_slices_of_explain_with_their_p(planted: Results) -> None:
+    explanation = explain_results(planted, "good", "bad")
+    rows = planted.tests
+    rows = rows[(rows["a"] == "good") & (rows["b"] == "bad")].set_index(
+        ["family", "note"]
+    )
+    assert explanation.findings
+    for finding in explanation.findings:
+        row = rows.loc[finding.name.property_name, finding.name.label]
+        assert row["p_adjusted"] == finding.p_adjusted
+        assert row["n"] == finding.queries
+        assert row["mean_difference"] == pytest.approx(-finding.difference)
+        assert row["p_value"] <= row["p_adjusted"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "sides"),
+    [
+        (["fact", "how"], [("fact", 10), ("how", 10)]),
+        (["fact", "how", "why"], [("fact", 10), ("how", 10), ("why", 10)]),
+        (["fact", ""], [("fact", 10)]),
+    ],
+)
+def test_the_other_queries_are_a_slice_if_they_have_one_value(
+    texts: Sequence[str], sides: Sequence[tuple[str, int]]
+) -> None:
+    queries = [
+        Query(f"{text}{i}", "", {"type": text}) for text in texts for i in range(10)
+    ]
+    slices = property_slices(queries, [], ())
+    labels = [
+        (side.name.label, int(side.mask.sum()))
+        for each in slices
+        for side in each.sides
+    ]
+    assert labels == sides
+
+
+def test_a_folder_evaluated_again_has_the_same_slices(
+    planted: Results, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(planted.folder, copy)
+    file = copy / "evaluation.json"
+    file.write_text(file.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    again = read_or_evaluate(records.read_results(copy))
+    assert again.recomputed
+    assert again.tests == read_or_evaluate(planted).tests
 
 
 def test_the_order_of_the_two_changes_nothing(planted: Results) -> None:
@@ -294,7 +345,8 @@ def test_slices_that_divide_the_queries_alike_are_one() -> None:
     queries = [Query(f"q{i}", "x", {"kind": "a" if i < 12 else "b"}) for i in range(30)]
     flags = [QueryProperty(f"q{i}", "digits", i >= 12) for i in range(30)]
     slices = property_slices(queries, flags, ())
-    assert [each.name for each in slices] == [SliceName("digits", Condition.IS, True)]
+    name = SliceName("field kind", Condition.IS, "a")
+    assert [each.name for each in slices] == [name]
 
 
 def test_a_declared_field_of_numbers_is_divided_at_the_median() -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from harness import records
-from harness.evaluation.verdict import Finding, Reason, Verdict
+from harness.evaluation.property_slices import small_slices
 from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
 from harness.report.sections.fails import fails_section
@@ -19,19 +19,20 @@ from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
 from harness.report.sections.query_groups import group_queries
 from harness.report.sections.rerankers import find_rerankings, reranker_rows
 from harness.report.sections.slices import (
+    RowName,
     SliceComparison,
-    SliceName,
     SlicePair,
     compare_slice,
     compare_slices,
     decisive_slice,
-    labels_by_family,
     reversed_slices,
+    view_slices,
 )
 from harness.report.view import build_view
 from harness.report.write import markdown_report
 from harness.stats.settings import Settings
 from harness.wording.conclusion import conclusion_headline
+from retrievers.types import Query
 from tests.support import layouts, small
 from tests.support.scored import finding, scored, shown
 from tests.support.theirs import install
@@ -86,7 +87,7 @@ def test_a_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(
     view, results, tag
 ):
     a, b = view.ranked[:2]
-    pair = compare_slices(view, a, b, labels_by_family(view))
+    pair = compare_slices(view, a, b, view_slices(view))
     rows = {row.slice: row for row in pair.rows if row.family == "field tags"}
     row = rows[tag]
     scores = scores_by_retriever(results, view.primary)
@@ -108,13 +109,13 @@ def test_a_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(
 
 def test_the_first_row_of_slices_is_that_of_all_queries(view, results):
     a, b = view.ranked[:2]
-    pair = compare_slices(view, a, b, labels_by_family(view))
+    pair = compare_slices(view, a, b, view_slices(view))
     scores = scores_by_retriever(results, view.primary)
     expected = (scores[a] - scores[b]).mean()
     assert pair.rows[0].difference == pytest.approx(expected, abs=1e-12)
 
 
-def slice_row(label, query_count, difference, finding=None, *, weight=0):
+def slice_row(label, query_count, difference, *, differs=True, weight=0):
     """A row of slices; without a label that of all queries."""
     return SliceComparison(
         family="field tags" if label else "",
@@ -127,8 +128,8 @@ def slice_row(label, query_count, difference, finding=None, *, weight=0):
         difference=difference,
         low=None,
         high=None,
-        p_adjusted=0.01 if finding else None,
-        finding=finding,
+        p_adjusted=0.01 if differs else 0.4,
+        differs=differs,
     )
 
 
@@ -189,6 +190,14 @@ def slice_row(label, query_count, difference, finding=None, *, weight=0):
             None,
             id="most of the queries",
         ),
+        pytest.param(
+            (
+                slice_row("", 100, 0.05),
+                slice_row("vague", 25, 0.2, differs=False),
+            ),
+            None,
+            id="no test shows that the others differ",
+        ),
     ],
 )
 def test_a_small_slice_is_decisive_if_the_other_queries_show_no_lead(rows, expected):
@@ -213,7 +222,7 @@ def test_a_small_slice_is_decisive_if_the_other_queries_show_no_lead(rows, expec
         ),
     ],
 )
-def test_a_query_keeps_its_weight_in_any_order_of_a_slice(gains, weights, difference):
+def test_a_query_keeps_its_weight_in_a_slice(gains, weights, difference):
     values = {"a": np.array(gains), "b": np.zeros(4)}
     view = SimpleNamespace(
         n=4,
@@ -222,7 +231,8 @@ def test_a_query_keeps_its_weight_in_any_order_of_a_slice(gains, weights, differ
         scores=scored(values, weights=weights),
         settings=Settings(),
     )
-    row = compare_slice(view, ("a", "b"), [3, 1, 0, 2], SliceName("", ""))
+    everything = np.ones(4, dtype=np.bool_)
+    row = compare_slice(view, ("a", "b"), everything, RowName("", ""))
     assert row.difference == pytest.approx(difference)
     assert row.weight == pytest.approx(sum(weights))
     assert -1 <= row.low < row.high <= 1
@@ -231,14 +241,24 @@ def test_a_query_keeps_its_weight_in_any_order_of_a_slice(gains, weights, differ
 def test_a_slice_is_reversed_only_if_a_test_shows_it(view):
     rows = (
         slice_row("", 100, 0.05),
-        slice_row("keywords", 40, -0.04, Finding(Verdict.WORSE)),
-        slice_row("long", 40, 0.2, Finding(Verdict.BETTER)),
-        slice_row("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
+        slice_row("keywords", 40, -0.04),
+        slice_row("long", 40, 0.2),
+        slice_row("typos", 40, -0.04, differs=False),
     )
     (sentence,) = reversed_slices(view, SlicePair("minilm", "bm25", rows))
-    assert sentence.startswith(
-        "On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3"
+    assert sentence == (
+        "On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3, "
+        "unlike on the other queries (adjusted p 0.0100)."
     )
+
+
+def test_both_sides_of_a_slice_have_a_row_with_one_p(view):
+    a, b = view.ranked[:2]
+    rows = compare_slices(view, a, b, view_slices(view)).rows
+    first, second = (row for row in rows if row.family == "field tags")
+    assert {first.slice, second.slice} == {"names", "words"}
+    assert first.queries + second.queries == view.n
+    assert first.p_adjusted == second.p_adjusted
 
 
 def test_the_page_has_the_rankings_and_scores_of_the_folder(view, results):
@@ -284,11 +304,11 @@ def test_a_link_of_a_card_joins_the_same_document(view):
 
 def test_any_two_retrievers_can_be_compared_on_the_slices(view, results):
     leads = script_data(results.folder / "report.html", "slice-leads")
-    families = labels_by_family(view)
+    slices = view_slices(view)
     pairs = list(combinations(range(len(view.ranked)), 2))
     assert sorted((a, b) for a, b, _ in leads["pairs"]) == pairs
     for a, b, rows in leads["pairs"]:
-        pair = compare_slices(view, view.ranked[a], view.ranked[b], families)
+        pair = compare_slices(view, view.ranked[a], view.ranked[b], slices)
         expected = [row.difference for row in pair.rows]
         assert [row[0] for row in rows] == pytest.approx(expected, abs=1e-4)
 
@@ -308,8 +328,9 @@ def test_with_too_many_queries_the_page_lists_those_that_differ_most(
 
 
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
-    families = {"field id": [f"value {i:02}" for i in range(view.n)]}
-    monkeypatch.setattr(pairs, "slice_labels", lambda queries, cluster: families)
+    queries = [Query(str(i), "", {"id": f"value {i:02}"}) for i in range(view.n)]
+    small = small_slices(queries, [])
+    monkeypatch.setattr(pairs, "small_slices", lambda *properties: small)
     context = pairs_section(view).context
     assert context.small_slices[0] == ("id: value 00", 1)
     assert len(context.small_slices) == 20

@@ -16,7 +16,6 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from harness.evaluation.query_slices import length_slices
 from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import ValueRange, paired_differences
 from harness.stats.draws import SIGN_DRAWS, draw_flipped_sums, seeded_generator
@@ -393,11 +392,6 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs(alpha: float) -> None:
     p_values = [np.mean(largest >= statistic - 1e-9) for statistic in statistics]
     differs = max_t_pairs(scores, single_units(7), 0, alpha=alpha)
     assert differs == [False, p_values[0] <= alpha, p_values[1] <= alpha]
-
-
-def test_slices_by_length_are_thirds() -> None:
-    thirds = dict.fromkeys(length_slices(["x" * n for n in range(1, 13)]))
-    assert list(thirds) == ["short (up to 4)", "medium (5 to 8)", "long (9 or more)"]
 
 
 def test_sets_like_these_need_five() -> None:
