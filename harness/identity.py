@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.experiment.vector_configs import DenseConfig
-from retrievers.types import Query
+from retrievers.types import Query, RetrieverFacts
 
 KEYS_WITHOUT_IDENTITY = (
     "name",
@@ -16,8 +16,6 @@ KEYS_WITHOUT_IDENTITY = (
     "derived_from",
 )
 """Keys of a retriever's table that change no answer, or that name other retrievers."""
-MODEL_KEYS = ("fingerprint", "revision", "sha256")
-"""Keys of the provenance that identify a model."""
 
 
 def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
@@ -34,7 +32,7 @@ def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any]
 
 
 def retriever_identity(
-    table: Mapping[str, Any], provenance: Mapping[str, str], parts: Sequence[str]
+    table: Mapping[str, Any], facts: RetrieverFacts, parts: Sequence[str]
 ) -> str:
     """Return what makes two retrievers the same, whatever they are called.
 
@@ -43,15 +41,20 @@ def retriever_identity(
 
     Args:
         table: of the retriever, with every default filled in.
-        provenance: what the manifest has of its models.
+        facts: what the manifest has of its models.
         parts: the identities of the retrievers that it uses.
     """
-    if "fingerprint" in provenance and "encoder" not in table:
+    if facts.model.fingerprint and "encoder" not in table:
         # The fingerprint covers the table, and stays the same with more options.
         own_table: dict[str, Any] = {}
     else:
         own_table = _changed_keys(table)
-    model = {key: provenance[key] for key in MODEL_KEYS if key in provenance}
+    digests = {
+        "fingerprint": facts.model.fingerprint,
+        "revision": facts.model.revision,
+        "sha256": facts.model.sha256 or facts.origin.sha256,
+    }
+    model = {name: digest for name, digest in digests.items() if digest}
     return json.dumps([own_table, model, sorted(parts)], sort_keys=True, default=str)
 
 

@@ -91,8 +91,8 @@ def run_built(
         built = with_judged_claims(built, claims)
         dataset = with_unshared_queries(built.dataset, built.retrievers)
         manifest = describe_run(loaded, dataset, built.labels, runs, folder=folder)
-        records.write_costs(staging, runs, accounts.meter.stages())
-        prices = price_points(manifest, records.read_table_rows(staging / "costs.csv"))
+        costs = records.write_costs(staging, runs, accounts.meter.stages())
+        prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(
             loaded, built, runs, manifest, prices=prices, accounts=accounts
         )

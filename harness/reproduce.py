@@ -209,7 +209,7 @@ def approximate_retrievers(results: Results) -> tuple[str, ...]:
     approximate = {
         name
         for name, outcome in manifest.retrievers.items()
-        if outcome.provenance.get("search") == "approximate"
+        if outcome.provenance.vectors.search == "approximate"
     }
     return tuple(
         name

@@ -78,5 +78,5 @@ def with_remaining_budget(
     """Return the options with what is left of `max_cost` after some runs."""
     if options.max_cost is None:
         return options
-    spent = math.fsum(row["usd"] for results in finished for row in results.cost_rows)
+    spent = math.fsum(row.usd for results in finished for row in results.cost_rows)
     return options._replace(max_cost=max(0.0, options.max_cost - spent))

@@ -1,6 +1,6 @@
 """BM25 over the words of any language."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -8,11 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from retrievers.conditions import Condition, FieldValues, filter_facts, filter_values
+from retrievers.conditions import (
+    Condition,
+    FieldValues,
+    conditions_text,
+    filter_values,
+)
 from retrievers.document import Document, sample_documents
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.facts import ModelFacts, RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.options.tables import Configured
+from retrievers.prices import Price
 from retrievers.query import Query
 from retrievers.ranking import Mask, Ranking, ranked, round_scores, top_k_candidates
 from retrievers.resources import Corpus, Resources, own_resources
@@ -110,17 +117,17 @@ class BM25(Configured, Retriever):
         return fingerprint
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """What the manifest records: all that changes a ranking, and the price, 0."""
         words = "not stemmed"
         if self._language:
             words = f"stemmed as {self._language.capitalize()}"
-        return {
-            "fingerprint": self.fingerprint,
-            "words": words,
-            "usd_per_million_tokens": "0",
-            **filter_facts(self._conditions),
-        }
+        return RetrieverFacts(
+            model=ModelFacts(
+                fingerprint=self.fingerprint, word_stemming=words, price=Price(0.0, "")
+            ),
+            conditions=conditions_text(self._conditions),
+        )
 
     def check(self) -> None:
         """Raise InputError if a function or package that cuts documents is missing."""

@@ -114,16 +114,14 @@ def _field_filter(query: Query, condition: Condition) -> FieldFilter:
     return FieldFilter(condition.field, (query_value,) if query_value else ())
 
 
-def filter_facts(conditions: Iterable[Condition]) -> dict[str, str]:
-    """Return what the manifest records of a filter; empty without conditions.
+def conditions_text(conditions: Iterable[Condition]) -> str:
+    """Return conditions as JSON, for the manifest; "" without conditions.
 
-    >>> filter_facts([Condition("language", ("de", "ja"))])
-    {'filter': '{"language": ["de", "ja"]}'}
+    >>> conditions_text([Condition("language", ("de", "ja"))])
+    '{"language": ["de", "ja"]}'
     """
     table = conditions_table(conditions)
-    if not table:
-        return {}
-    return {"filter": json.dumps(table, ensure_ascii=False)}
+    return json.dumps(table, ensure_ascii=False) if table else ""
 
 
 def conditions_table(conditions: Iterable[Condition]) -> dict[str, Any]:

@@ -2,16 +2,23 @@
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from retrievers import encoder_class
-from retrievers.conditions import Condition, QueryFilters, filter_facts, filter_values
+from retrievers.conditions import (
+    Condition,
+    QueryFilters,
+    conditions_text,
+    filter_values,
+)
 from retrievers.document import Document
 from retrievers.embedder import Embedder
 from retrievers.errors import InputError, Problem
+from retrievers.facts import RetrieverFacts, VectorFacts
 from retrievers.identity import collection_content
 from retrievers.meter import Meter
 from retrievers.model import Encoder, is_model, model_facts
@@ -25,7 +32,11 @@ from retrievers.resources import Resources, own_resources
 from retrievers.retriever import Retriever
 from retrievers.store import Store
 from retrievers.stores.open import open_store
-from retrievers.stores.options import CSR_LOCATION, MEMORY_LOCATION, StoreOptions
+from retrievers.stores.options import (
+    MEMORY_LOCATION,
+    PROCESS_LOCATIONS,
+    StoreOptions,
+)
 from retrievers.stores.quantized import QuantizedStore, bytes_per_vector
 from retrievers.texts.chunking import Chunk, rank_by_best_passage
 from retrievers.texts.placed_passages import PassagePlaces
@@ -88,7 +99,7 @@ class Dense(Retriever):
         """Numbers of the vectors of a document, or passage, on average."""
         self._dimensions = 0
         self._numbers_per_query = 0.0
-        self._location_facts: dict[str, str] = {}
+        self._location_facts = VectorFacts()
         self._resources: Resources
         self._embedder: Embedder
         self._collection: Store
@@ -132,20 +143,21 @@ class Dense(Retriever):
         return table
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """What the manifest records of the model and the collection after a search."""
-        facts = model_facts(self.encoder)
-        if self.reduction.derived_from:
-            facts["derived_from"] = self.reduction.derived_from
-        store_facts = self._collection.facts
-        return {
-            **facts,
-            **self._embedder.provenance,
-            **self._location_facts,
-            **store_facts,
-            **self._size_facts(store_facts),
-            **filter_facts(self.conditions),
-        }
+        return RetrieverFacts(
+            model=model_facts(self.encoder),
+            vectors=self._with_sizes(
+                replace(
+                    self._location_facts,
+                    derived_from=self.reduction.derived_from,
+                    cut_from=self._embedder.cut_from,
+                    least_cosine=self._embedder.least_cosine,
+                    collection=self._collection.facts,
+                )
+            ),
+            conditions=conditions_text(self.conditions),
+        )
 
     def setup(self, resources: Resources) -> None:
         """Receive the run's cache and its collections."""
@@ -326,18 +338,18 @@ class Dense(Retriever):
         form = self.encoder.form
         location = self.store.resolve_location(document_count, form)
         if self.reduction.quantization:
-            self._location_facts = {
-                "store": MEMORY_LOCATION,
-                "search": "exact",
-                "quantization": self.reduction.quantization,
-            }
+            self._location_facts = VectorFacts(
+                store=MEMORY_LOCATION,
+                search="exact",
+                quantization=self.reduction.quantization,
+            )
             return QuantizedStore(self.reduction.quantization)
-        self._location_facts = {
-            "store": redact_url_users(location),
-            "search": "approximate" if self.store.approximate else "exact",
-        }
+        self._location_facts = VectorFacts(
+            store=redact_url_users(location),
+            search="approximate" if self.store.approximate else "exact",
+        )
         content = self._name
-        if location not in (CSR_LOCATION, MEMORY_LOCATION):
+        if location not in PROCESS_LOCATIONS:
             content = collection_content(
                 self.encoder.fingerprint_for("document"),
                 self._resources.corpus_digest,
@@ -358,14 +370,10 @@ class Dense(Retriever):
             )
         return stores[key]
 
-    def _size_facts(self, store_facts: Mapping[str, str]) -> dict[str, str]:
-        """Return dimensions, texts, and the bytes that a search needs in memory.
+    def _with_sizes(self, facts: VectorFacts) -> VectorFacts:
+        """Return facts with the bytes that a search needs in memory.
 
         For sparse vectors and those of tokens also the numbers, or tokens, of a text.
-
-        Args:
-            store_facts: the store's facts, which may include how many points are
-                indexed.
         """
         texts = self._text_count
         dimensions = self._dimensions
@@ -373,25 +381,23 @@ class Dense(Retriever):
         if self.reduction.quantization:
             size = texts * bytes_per_vector(self.reduction.quantization, dimensions)
         elif form == "dense":
-            points = int(store_facts.get("points", 0))
-            unindexed = points - int(store_facts.get("indexed_points", 0))
-            indexed = texts - max(unindexed, 0)
+            indexed = texts - facts.collection.unindexed_points
             size = self.store.search_bytes(texts, dimensions, indexed)
         else:
             size = self.store.bytes_of_numbers(texts * self._numbers_per_text, form)
-        facts = {
-            "dimensions": str(dimensions),
-            "vectors": str(texts),
-            "vector_bytes": str(size),
-        }
+        facts = replace(facts, dimensions=dimensions, texts=texts, size_bytes=size)
         if form == "sparse":
-            facts["nonzeros_per_text"] = f"{self._numbers_per_text:.4g}"
-            facts["nonzeros_per_query"] = f"{self._numbers_per_query:.4g}"
-        elif form == "multivector":
-            tokens_per_text = self._numbers_per_text / dimensions
-            tokens_per_query = self._numbers_per_query / dimensions
-            facts["tokens_per_text"] = f"{tokens_per_text:.4g}"
-            facts["tokens_per_query"] = f"{tokens_per_query:.4g}"
+            return replace(
+                facts,
+                nonzeros_per_text=self._numbers_per_text,
+                nonzeros_per_query=self._numbers_per_query,
+            )
+        if form == "multivector":
+            return replace(
+                facts,
+                tokens_per_text=self._numbers_per_text / dimensions,
+                tokens_per_query=self._numbers_per_query / dimensions,
+            )
         return facts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
@@ -106,14 +106,14 @@ class Embedder:
         """Between cut and native vectors; NaN until they are compared."""
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """Whether vectors were cut, and how near they are to native ones."""
-        if self._cut_dimensions is None:
-            return {}
-        facts = {"cut_from": str(self._dimensions)}
-        if not math.isnan(self._lowest_cosine):
-            facts["least_cosine_with_asked"] = f"{self._lowest_cosine:.6f}"
-        return facts
+    def cut_from(self) -> int | None:
+        """The dimensions of vectors that were cut; None if they are whole."""
+        return None if self._cut_dimensions is None else self._dimensions
+
+    @property
+    def least_cosine(self) -> float | None:
+        """Between cut and native vectors; None if they were not compared."""
+        return None if math.isnan(self._lowest_cosine) else self._lowest_cosine
 
     def embed(
         self,

@@ -1,22 +1,24 @@
 """A search among the documents that match."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from retrievers.conditions import (
     Condition,
     FieldValues,
     conditions_table,
-    filter_facts,
+    conditions_text,
     filter_values,
     parse_conditions,
 )
 from retrievers.document import Document
+from retrievers.facts import RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.query import Query
 from retrievers.ranking import Ranking, ranked, search_until_settled
 from retrievers.resources import Resources
-from retrievers.retriever import Retriever
+from retrievers.retriever import Retriever, read_facts
 
 
 @runtime_checkable
@@ -59,9 +61,10 @@ class Filtered(Retriever):
         return self.retriever.answers_here
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """The retriever's provenance, and the filter."""
-        return {**self.retriever.provenance, **filter_facts(self._conditions)}
+    def facts(self) -> RetrieverFacts:
+        """What the retriever uses, and the filter."""
+        facts = read_facts(self.retriever)
+        return replace(facts, conditions=conditions_text(self._conditions))
 
     def to_config(self) -> dict[str, Any]:
         """Return its table in an experiment file."""

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from retrievers.errors import BackendError
 from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.facts import ModelFacts, RetrieverFacts
 from retrievers.ids import hit_id
 from retrievers.meter import Meter
 from retrievers.options.tables import TextOrObject
@@ -61,13 +62,13 @@ class Function(ExternalRetriever):
         super().__init__(*args, **options)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """The function, and the version of its package if it has one."""
         package_name = self.call.partition(":")[0].partition(".")[0]
         version = getattr(sys.modules.get(package_name), "__version__", None)
-        if not version:
-            return {"call": self.call}
-        return {"call": self.call, "version": str(version)}
+        return RetrieverFacts(
+            model=ModelFacts(call=self.call, version=str(version or ""))
+        )
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""

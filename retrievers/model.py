@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrievers.embedded import Embedded, PairScores, Role
+from retrievers.errors import BackendError
+from retrievers.facts import ModelFacts, parse_model_facts, stored_model_facts
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.ragged import VectorForm
@@ -85,9 +87,17 @@ class Model(ABC):
         return True
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records besides the price: model, revision, options."""
-        return {}
+        return ModelFacts()
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The facts as texts, under the manifest's keys.
+
+        A class of another package may give texts under its own keys instead of `facts`.
+        """
+        return stored_model_facts(self.facts)
 
     @property
     def price(self) -> Price | None:
@@ -226,19 +236,21 @@ def is_model(value: object) -> bool:
     return hasattr(type(value), "fingerprint")
 
 
-def model_facts(model: Model) -> dict[str, str]:
-    """Return what the manifest records of a model, with its price if it is known."""
-    facts = dict(model.provenance)
+def model_facts(model: Model) -> ModelFacts:
+    """Return what the manifest records of a model, with its price if it is known.
+
+    Raises:
+        BackendError: a class of another package gives a fact that is none.
+    """
+    try:
+        facts = parse_model_facts(model.provenance)
+    except ValueError as error:
+        raise BackendError(f"{type(model).__name__}.provenance: {error}") from None
     price = model.price
     if price is None:
         return facts
-    facts["usd_per_million_tokens"] = f"{price.usd_per_million_tokens:g}"
-    if price.usd_per_thousand_searches:
-        facts["usd_per_thousand_searches"] = f"{price.usd_per_thousand_searches:g}"
     is_free = not price.usd(1, 1)
-    if not is_free:
-        facts["price_source"] = price.source
-    return facts
+    return replace(facts, price=price._replace(source="") if is_free else price)
 
 
 def index_ranges(count: int, size: int) -> list[range]:

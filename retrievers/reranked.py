@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from retrievers import reranker_class
 from retrievers.document import Document
 from retrievers.embedded import PairScores
 from retrievers.errors import BackendError
+from retrievers.facts import RerankerFacts, RetrieverFacts
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model import Reranker, TextPair, is_model, load_model, model_facts
@@ -21,12 +23,10 @@ from retrievers.passage import Passage
 from retrievers.query import Query
 from retrievers.ranking import SCORE_RESOLUTION, Floats, Ranking, ranked, round_scores
 from retrievers.resources import Resources, own_resources
-from retrievers.retriever import Retriever
+from retrievers.retriever import Retriever, read_facts
 from retrievers.services.concurrency import completed
 
 PairPositions = Sequence[Sequence[int]]
-RERANKER_DEPTH_FACT = "reranker depth"
-"""The manifest's key for how many hits of a query the reranker read."""
 
 
 class _ScoringPlan(NamedTuple):
@@ -100,13 +100,12 @@ class Reranked(Retriever):
         return (self._retriever,)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """The provenance of the first stage, and of the reranker."""
-        facts = dict(self._retriever.provenance)
-        for key, fact in model_facts(self.reranker).items():
-            facts[f"reranker {key}"] = fact
-        facts[RERANKER_DEPTH_FACT] = str(self.reranker.depth)
-        return facts
+    def facts(self) -> RetrieverFacts:
+        """What the first stage uses, and the reranker."""
+        reranker = RerankerFacts(
+            model=model_facts(self.reranker), depth=self.reranker.depth
+        )
+        return replace(read_facts(self._retriever), reranker=reranker)
 
     def with_parts(self, parts: tuple[Retriever, ...]) -> Reranked:
         """Return the same reranker of another retriever's hits."""

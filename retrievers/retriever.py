@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from retrievers.document import Document
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.facts import RetrieverFacts, parse_facts, stored_facts
 from retrievers.meter import Meter
 from retrievers.query import Query
 from retrievers.ranking import Ranking
@@ -44,12 +45,18 @@ class Retriever(ABC):
         return ()
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """What the manifest records; it is read after the search.
+    def facts(self) -> RetrieverFacts:
+        """What the manifest records; it is read after the search."""
+        return RetrieverFacts()
 
-        `usd_per_million_tokens` if a price is known.
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The facts as texts, under the manifest's keys.
+
+        A class of another package may give texts under its own keys instead of `facts`.
+        `usd_per_million_tokens` is a price.
         """
-        return {}
+        return stored_facts(self.facts)
 
     def check(self) -> None:
         """Check the requirements of a run, such as a key, before it starts.
@@ -92,3 +99,15 @@ class Retriever(ABC):
         separately; without any, the time counts as stage "search".
         """
         return self.search([query], depth, meter)[0]
+
+
+def read_facts(retriever: Retriever) -> RetrieverFacts:
+    """Return what the manifest records of a retriever, as it will be read back.
+
+    Raises:
+        BackendError: a class of another package gives a fact that is none.
+    """
+    try:
+        return parse_facts(retriever.provenance)
+    except ValueError as error:
+        raise BackendError(f"{type(retriever).__name__}.provenance: {error}") from None

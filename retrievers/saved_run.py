@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.external import ExternalRetriever, is_finite_number
+from retrievers.facts import Origin, RetrieverFacts
 from retrievers.files.run_scores import find_contradictions
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_run, stream_run
@@ -80,9 +81,10 @@ class SavedRun(ExternalRetriever):
         self._shown_path = self.path if has_variables else self._path.name
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """The file and the digest of its bytes."""
-        return {"run": self._shown_path, "sha256": file_digest(self._path)}
+        digest = file_digest(self._path)
+        return RetrieverFacts(origin=Origin(run=self._shown_path, sha256=digest))
 
     def check(self) -> None:
         """Read the file; raise InputError if it is missing, or a line is wrong."""

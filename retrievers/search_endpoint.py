@@ -4,12 +4,12 @@ import hashlib
 import json
 import time
 import weakref
-from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
 from retrievers.asked_service import AskedService
 from retrievers.errors import InputError, Problem
+from retrievers.facts import Origin, RetrieverFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Limits
@@ -93,12 +93,11 @@ class Endpoint(AskedService):
         return hashlib.sha256(json.dumps(parts, default=list).encode()).hexdigest()
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """The address without its query string, and the time of the oldest answer."""
-        facts = {"url": self._shown_url}
-        if self._oldest_answer:
-            facts["answered_at"] = self._oldest_answer
-        return facts
+        return RetrieverFacts(
+            origin=Origin(url=self._shown_url, answered_at=self._oldest_answer)
+        )
 
     def _fingerprint(self, depth: int) -> str:
         return fingerprint(

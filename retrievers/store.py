@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from retrievers.conditions import QueryFilters
+from retrievers.facts import CollectionFacts
 from retrievers.ragged import AnyVectors, VectorForm
 from retrievers.ranking import Ranking
 
@@ -24,6 +25,8 @@ class Store(Protocol):
 
     forms: ClassVar[tuple[VectorForm, ...]] = ("dense", "sparse", "multivector")
     """The forms of vectors that it can store."""
+    always_exact: ClassVar[bool] = False
+    """Whether it compares all vectors, so that `m` and `quantization` are refused."""
 
     @property
     def approximate(self) -> bool:
@@ -31,13 +34,9 @@ class Store(Protocol):
         return False
 
     @property
-    def facts(self) -> Mapping[str, str]:
-        """What the manifest records of the engine and the collection.
-
-        For an approximate collection `points`, and `indexed_points`: the points in the
-        graph or compressed.
-        """
-        return {}
+    def facts(self) -> CollectionFacts:
+        """What the manifest records of the engine and the collection."""
+        return CollectionFacts()
 
     def finished(self) -> Mapping[str, Sequence[str]] | None:
         """Return the notes stored with a complete collection; None for any other."""

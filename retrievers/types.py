@@ -11,6 +11,15 @@ from retrievers.embedded import DenseVectors as DenseVectors
 from retrievers.embedded import Embedded as Embedded
 from retrievers.embedded import PairScores as PairScores
 from retrievers.embedded import Role as Role
+from retrievers.facts import AnswerFacts as AnswerFacts
+from retrievers.facts import CollectionFacts as CollectionFacts
+from retrievers.facts import ModelFacts as ModelFacts
+from retrievers.facts import Origin as Origin
+from retrievers.facts import RerankerFacts as RerankerFacts
+from retrievers.facts import RetrieverFacts as RetrieverFacts
+from retrievers.facts import VectorFacts as VectorFacts
+from retrievers.facts import parse_facts as parse_facts
+from retrievers.facts import stored_facts as stored_facts
 from retrievers.model import Encoder as Encoder
 from retrievers.model import Limits as Limits
 from retrievers.model import Model as Model
@@ -35,6 +44,7 @@ from retrievers.ranking import round_scores as round_scores
 from retrievers.ranking import with_min_score as with_min_score
 from retrievers.ranking import without_documents as without_documents
 from retrievers.retriever import Retriever as Retriever
+from retrievers.retriever import read_facts as read_facts
 from retrievers.store import Store as Store
 from retrievers.texts.token_estimate import Counts as Counts
 from retrievers.trace import ToolUse as ToolUse
@@ -43,7 +53,9 @@ from retrievers.trace import Trace as Trace
 __all__ = [
     "MAX_DIMENSIONS",
     "SCORE_RESOLUTION",
+    "AnswerFacts",
     "Claim",
+    "CollectionFacts",
     "Counts",
     "DenseVectors",
     "Document",
@@ -54,6 +66,8 @@ __all__ = [
     "Hit",
     "Limits",
     "Model",
+    "ModelFacts",
+    "Origin",
     "PairScores",
     "Passage",
     "Price",
@@ -62,20 +76,26 @@ __all__ = [
     "Ranking",
     "Reference",
     "Reranker",
+    "RerankerFacts",
     "Retriever",
+    "RetrieverFacts",
     "Role",
     "Span",
     "Store",
     "TextPair",
     "ToolUse",
     "Trace",
+    "VectorFacts",
     "index_ranges",
     "is_model",
     "merge_duplicates",
     "model_facts",
+    "parse_facts",
     "ranked",
+    "read_facts",
     "round_scores",
     "sample_documents",
+    "stored_facts",
     "with_min_score",
     "without_documents",
 ]

@@ -1,6 +1,7 @@
 """The judged claims of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.answers.case import reference_text
@@ -8,6 +9,7 @@ from harness.answers.judge import Judge, ask_missing, identity_of
 from harness.dataset import Dataset
 from harness.measures import Measure, QueryClaims
 from harness.records import judge_files
+from harness.records.facts import JudgeCounts, JudgeRecord
 from harness.records.judge_readings import (
     PEOPLE_JUDGE,
     ClaimPassage,
@@ -68,17 +70,19 @@ def judge_hits(
     retrieved = _retrieved_texts(
         dataset, judged_documents(dataset.queries, rankings, measures)
     )
-    facts = {
-        "judge": identity.judge,
-        "prompt": identity.prompt,
-        "depth": str(claims_depth(measures) or "all"),
-    }
+    record = JudgeRecord(
+        judge=identity.judge,
+        prompt=identity.prompt,
+        depth=claims_depth(measures) or None,
+        counts=None,
+    )
     try:
         claims = judge_rankings(
             folder, judge, dataset.queries, retrieved, earlier_readings=earlier_readings
         )
     except BackendError as error:
-        return JudgedClaims({}, facts, f"claims were not judged: {_UNDEFINED}: {error}")
+        warning = f"claims were not judged: {_UNDEFINED}: {error}"
+        return JudgedClaims({}, record, warning)
     verdicts = judge_files.read_readings(folder, identity).verdicts
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unreadable_example and unreadable == len(verdicts):
@@ -87,15 +91,15 @@ def judge_hits(
             f"({judge.unreadable_example}), so that {_UNDEFINED}: "
             "check the judge's model and its server"
         )
-        return JudgedClaims({}, facts, warning)
+        return JudgedClaims({}, record, warning)
     claim_count = sum(len(query_claims.claims) for query_claims in claims.values())
-    counts = {
-        "queries": str(len(claims)),
-        "claims": str(claim_count),
-        "verdicts": str(len(verdicts)),
-        "unreadable": str(unreadable),
-    }
-    return JudgedClaims(claims, facts | counts)
+    counts = JudgeCounts(
+        queries=len(claims),
+        claims=claim_count,
+        verdicts=len(verdicts),
+        unreadable=unreadable,
+    )
+    return JudgedClaims(claims, replace(record, counts=counts))
 
 
 def judged_documents(

@@ -11,7 +11,7 @@ from retrievers.options.placeholders import redact_keys
 from retrievers.options.user_code import wrap_user_errors
 from retrievers.saved_run import SavedRun
 from retrievers.services.chat_model import ChatModel
-from retrievers.types import Model, Retriever
+from retrievers.types import Model, Retriever, model_facts
 
 
 def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
@@ -64,7 +64,7 @@ def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
     """Return the problem of a model without a price, which --max-cost needs."""
     if model.price is not None:
         return []
-    model_name = model.provenance.get("model", "the model")
+    model_name = model_facts(model).model or "the model"
     message = (
         f"the price of {model_name} is not known, so that the limit of dollars cannot "
         "be kept (--max-cost)"

@@ -175,7 +175,7 @@ def _stemming_lines(results: Results) -> Iterator[RenderableType]:
     """How the retrievers that compare words stem: "bm25: words stemmed as English"."""
     names_by_stemming: dict[str, list[str]] = {}
     for retriever, outcome in results.manifest.retrievers.items():
-        stemming = outcome.provenance.get("words")
+        stemming = outcome.provenance.model.word_stemming
         if stemming:
             names_by_stemming.setdefault(stemming, []).append(retriever)
     for stemming, names in names_by_stemming.items():

@@ -168,7 +168,7 @@ def _add_returned_documents(
     )
     run = (
         "if a system returned them, compare it as a retriever of "
-        f'kind = "run": harness init --columns run={label_column}'
+        f'kind = "run" (harness init --columns run={label_column})'
     )
     remedy = f"if people judged them: {declaration('label_document', label_column)}"
     problems.add(file, problem, f"{remedy}; {run}")

@@ -121,13 +121,13 @@ def _complete_queries(scores: Scores) -> Scores:
 
 def _sweep_choice(run: EvaluationInput, settings: Settings) -> SweepChoice | None:
     """Return the choice among many configurations; None without a sweep."""
-    table = run.manifest.resolved.sweep
-    if table is None:
+    sweep = run.manifest.resolved.sweep
+    if sweep is None:
         return None
     # Imported here: experiments without a sweep need none of it.
-    from harness.evaluation.sweep import choose_configuration, resolved_sweep
+    from harness.evaluation.sweep import choose_configuration
 
-    return choose_configuration(run.scores, resolved_sweep(table), settings, run.prices)
+    return choose_configuration(run.scores, sweep, settings, run.prices)
 
 
 def _next_look(

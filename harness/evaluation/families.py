@@ -26,8 +26,6 @@ from harness.stats.settings import Settings
 from retrievers.types import Query
 
 RetrieverPairs = Sequence[tuple[str, str]]
-RERANKER_DEPTH_KEY = "reranker depth"
-"""Key in the provenance of a reranked retriever: how many candidates are reranked."""
 
 
 class QueryPart(NamedTuple):
@@ -136,7 +134,8 @@ def uplift_family(
         if primary.uses_passages:
             note = "no ceiling: a reranker orders documents, not passages"
         elif not primary.uses_claims:
-            depth = reranker_depth(manifest.retrievers[row.a].provenance)
+            reranker = manifest.retrievers[row.a].provenance.reranker
+            depth = reranker.depth if reranker else None
             note = f"ceiling {_reranking_ceiling(graded, scores, row.b, depth):.4f}"
         yield replace(row, note=note)
 
@@ -169,12 +168,6 @@ def _reranking_ceiling(
     }
     values = score_by_labels([measure], graded, ideal)
     return values.means(scores.weight_of)[measure]
-
-
-def reranker_depth(provenance: Mapping[str, str]) -> int | None:
-    """Return how many candidates a reranker reranks; None if it is unknown."""
-    depth = provenance.get(RERANKER_DEPTH_KEY, "")
-    return int(depth) if depth.isascii() and depth.isdigit() else None
 
 
 def ideal_reranking(

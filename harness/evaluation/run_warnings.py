@@ -25,11 +25,7 @@ from harness.evaluation.warnings import (
 from harness.measures import parse_measure
 from harness.records import Manifest
 from harness.records.facts import (
-    CHANGED_FACT,
-    COMPARED_FACT,
-    PASSAGES_FACT,
     SHORT_CONTEXT_NOTE,
-    TRIALS_FACT,
     WHOLE_DOCUMENTS,
 )
 from harness.scoring.scores import Scores
@@ -82,8 +78,8 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         return
     undivided: list[str] = []
     for name in manifest.finished:
-        facts = manifest.retrievers[name].provenance
-        if facts.get(PASSAGES_FACT) == WHOLE_DOCUMENTS:
+        answers = manifest.retrievers[name].provenance.answers
+        if answers.passages == WHOLE_DOCUMENTS:
             undivided.append(name)
         notes = manifest.ledger.retrievers[name].notes
         short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
@@ -92,7 +88,8 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     if undivided:
         yield WholeDocuments(tuple(undivided))
     counts_tokens = any(measure.tokens for measure in measures)
-    if counts_tokens and not (manifest.resolved.budget or {}).get("tokenizer"):
+    token_budget = manifest.resolved.budget
+    if counts_tokens and not (token_budget and token_budget.tokenizer):
         yield EstimatedTokens()
 
 
@@ -100,11 +97,10 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield how retrievers that may answer differently answered again."""
     unknown: list[str] = []
     for name, trials in trials_by_retriever(manifest).items():
-        facts = manifest.retrievers[name].provenance
-        compared = int(facts.get(COMPARED_FACT, 0))
-        changed = int(facts.get(CHANGED_FACT, 0))
-        if changed:
-            yield ChangedAnswers(name, changed, compared)
+        answers = manifest.retrievers[name].provenance.answers
+        compared = answers.compared or 0
+        if answers.changed:
+            yield ChangedAnswers(name, answers.changed, compared)
         elif trials == 1 and not compared:
             unknown.append(name)
     if unknown:
@@ -115,9 +111,9 @@ def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
     """Return the trials of each retriever that may answer differently each time."""
     trials: dict[str, int] = {}
     for name in manifest.finished:
-        trial_count = manifest.retrievers[name].provenance.get(TRIALS_FACT)
+        trial_count = manifest.retrievers[name].provenance.answers.trials
         if trial_count is not None:
-            trials[name] = int(trial_count)
+            trials[name] = trial_count
     return trials
 
 

@@ -1,11 +1,10 @@
 """The choice of a sweep."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.evaluation.costs import RetrieverPrices
+from harness.evaluation.costs import PricePoint, RetrieverPrices
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, AxisEffect, SweepChoice
 from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
@@ -14,15 +13,9 @@ from harness.stats.differences import ValueRange
 from harness.stats.intervals import mean, standard_error, student_interval
 from harness.stats.max_t import MaxTResult, cross_fitted_scores, max_t_pairs, max_t_test
 from harness.stats.settings import Settings
-from retrievers.options.tables import validated
 
-UNKNOWN_PRICE = (0.0,)
+UNKNOWN_PRICE = PricePoint(0.0, 0.0, 0.0)
 """The price of a configuration that has none."""
-
-
-def resolved_sweep(table: Mapping[str, Any]) -> Sweep:
-    """Return the sweep of a resolved experiment."""
-    return validated(Sweep, table, "resolved.sweep")
 
 
 def choose_configuration(

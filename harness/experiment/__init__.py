@@ -1,6 +1,7 @@
 """An experiment file to a checked experiment."""
 
 from harness.experiment.experiment import Experiment as Experiment
+from harness.experiment.experiment_tables import BudgetConfig as BudgetConfig
 from harness.experiment.experiment_tables import DatasetConfig as DatasetConfig
 from harness.experiment.experiment_tables import JudgeConfig as JudgeConfig
 from harness.experiment.experiment_tables import LatencyConfig as LatencyConfig

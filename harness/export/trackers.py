@@ -66,9 +66,8 @@ def _parameters(results: Results) -> dict[str, str]:
         "dataset_digest": manifest.dataset.digest,
     }
     for name, outcome in manifest.retrievers.items():
-        provenance = outcome.provenance
-        model = provenance.get("model") or provenance.get("call") or name
-        parameters[f"{name}.model"] = str(model)
+        facts = outcome.provenance.model
+        parameters[f"{name}.model"] = facts.model or facts.call or name
     return parameters
 
 

@@ -65,5 +65,7 @@ def _is_judged(context: PlanContext, judge: str) -> bool:
     earlier = context.same_run()
     if earlier is None:
         return False
-    facts = earlier.manifest.judge
-    return facts.get("judge") == judge and "verdicts" in facts
+    record = earlier.manifest.judge
+    if record is None or record.counts is None:
+        return False
+    return record.judge == judge

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
-from harness.records import Manifest
+from harness.records import CostRow, Manifest
 from harness.records.environment import describe_machine
 from retrievers.errors import InputError
 from retrievers.prices import FREE_PRICE, Price
@@ -68,8 +69,7 @@ class EarlierRun(NamedTuple):
     """An earlier run on this machine."""
 
     manifest: Manifest
-    costs: Sequence[dict[str, Any]]
-    """The rows of costs.csv."""
+    costs: Sequence[CostRow]
 
     def tokens_read(self, part: str, model: Mapping[str, Any]) -> TokensRead:
         """The tokens that an encoder or a reranker read, without its loading."""
@@ -82,18 +82,18 @@ class EarlierRun(NamedTuple):
         rows = [
             row
             for row in self.costs
-            if row["retriever"] in retrievers and row["stage"] in PART_STAGES[part]
+            if row.retriever in retrievers and row.stage in PART_STAGES[part]
         ]
-        rows = [row for row in rows if row["tokens"]]
+        rows = [row for row in rows if row.tokens]
         return TokensRead(
-            math.fsum(row["tokens"] for row in rows),
-            math.fsum(row["seconds"] for row in rows),
+            math.fsum(row.tokens for row in rows),
+            math.fsum(row.seconds for row in rows),
         )
 
     @property
     def timed_retrievers(self) -> set[str]:
         """The retrievers whose single queries were timed."""
-        return {row["retriever"] for row in self.costs if not math.isnan(row["p50_ms"])}
+        return {row.retriever for row in self.costs if row.latency is not None}
 
 
 def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
@@ -101,16 +101,16 @@ def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
 
     Those of several data sets are one level deeper.
     """
-    machine = _without_load(describe_machine())
+    machine = replace(describe_machine(), load=None)
     manifests = [*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]
     for manifest_file in sorted(manifests):
         folder = manifest_file.parent
         try:
             manifest = records.read_manifest(folder)
-            costs = records.read_table_rows(folder / "costs.csv")
+            costs = records.read_costs(folder / "costs.csv")
         except (InputError, OSError, ValueError):
             continue  # not a results folder of today's form
-        if _without_load(manifest.machine) == machine:
+        if replace(manifest.machine, load=None) == machine:
             yield EarlierRun(manifest, costs)
 
 

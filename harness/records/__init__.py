@@ -1,10 +1,11 @@
 """The record of a run on disk."""
 
+from harness.records.costs_csv import CostRow as CostRow
+from harness.records.costs_csv import read_costs as read_costs
 from harness.records.costs_csv import read_latencies as read_latencies
 from harness.records.costs_csv import write_costs as write_costs
 from harness.records.csv_table import TableColumns as TableColumns
 from harness.records.csv_table import escape_cell as escape_cell
-from harness.records.csv_table import read_table_rows as read_table_rows
 from harness.records.csv_table import write_table as write_table
 from harness.records.data_quality import DataQuality as DataQuality
 from harness.records.data_quality import RetrieverQuality as RetrieverQuality
@@ -18,12 +19,12 @@ from harness.records.documents_file import (
 from harness.records.earlier_looks import (
     earlier_scored_queries as earlier_scored_queries,
 )
+from harness.records.environment import Commit as Commit
 from harness.records.facts import RetrieverOutcome as RetrieverOutcome
 from harness.records.jsonl import new_text_file as new_text_file
 from harness.records.jsonl import read_json_lines as read_json_lines
 from harness.records.jsonl import write_json_lines as write_json_lines
 from harness.records.labels_file import LabelledQuery as LabelledQuery
-from harness.records.manifest import Commit as Commit
 from harness.records.manifest import DatasetFacts as DatasetFacts
 from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment

@@ -2,62 +2,135 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.records.csv_table import read_table_rows, write_table
+from harness.records.csv_table import TableColumns, read_table_columns, write_table
 from harness.records.manifest import Manifest
 from harness.records.read_artifact import refuse_changed_file
 from harness.records.run import Run, StageLatency
-from harness.records.table_schema import (
-    COST_COLUMNS,
-    COUNT_COLUMNS,
-    LATENCY_COLUMNS,
-)
+from harness.records.table_schema import COST_COLUMNS, LATENCY_COLUMNS
 from retrievers.meter import StageTotals
 
 NO_TOTALS = StageTotals(0.0, {})
 
 
+class CostRow(NamedTuple):
+    """What one stage of one retriever cost in a run."""
+
+    retriever: str
+    """"" for a stage that serves all retrievers at once, such as "judge"."""
+    stage: str
+    calls: int
+    """Requests that were sent."""
+    texts: int
+    """Texts that the stage read, also from the cache."""
+    cached: int
+    tokens: int
+    usd: float
+    """Dollars that were billed: 0 for what was cached or is free."""
+    seconds: float
+    """Wall time of the stage for the whole corpus, or all queries."""
+    latency: StageLatency | None
+    """Of one query; None if single queries were not timed, whose cells are empty."""
+
+    @property
+    def p50_ms(self) -> float | None:
+        """The median of one query's time; None if single queries were not timed."""
+        return None if self.latency is None else self.latency.p50_ms
+
+    @property
+    def p95_ms(self) -> float | None:
+        """The 95th percentile of one query's time, likewise."""
+        return None if self.latency is None else self.latency.p95_ms
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """The counts of the stage that are not 0."""
+        counts = {
+            "calls": self.calls,
+            "texts": self.texts,
+            "cached": self.cached,
+            "tokens": self.tokens,
+            "usd": self.usd,
+        }
+        return {name: count for name, count in counts.items() if count}
+
+
 def write_costs(
-    folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals]
-) -> None:
-    """Write costs.csv: one row for each retriever and stage.
+    folder: Path, runs: Iterable[Run], common_stages: Mapping[str, StageTotals]
+) -> list[CostRow]:
+    """Write costs.csv, one row for each retriever and stage, and return its rows.
 
     Args:
         folder: of the results.
         runs: the retrievers.
-        shared: the stages that serve all retrievers at once, such as "judge"; their
-            rows name no retriever.
+        common_stages: those that serve all retrievers at once.
     """
+    rows: list[CostRow] = []
+    for run in (*runs, Run("", {}, stages=common_stages)):
+        stages = dict.fromkeys([*run.stages, *run.latency])
+        rows += [_cost_row(run, stage) for stage in stages]
     columns: dict[str, list[Any]] = {name: [] for name in COST_COLUMNS}
-    for run in (*runs, Run("", {}, stages=shared)):
-        for stage in dict.fromkeys([*run.stages, *run.latency]):
-            for name, cell in _row(run, stage).items():
-                columns[name].append(cell)
+    for row in rows:
+        *cells, latency = row
+        cells += latency or [None] * len(LATENCY_COLUMNS)
+        for name, cell in zip(COST_COLUMNS, cells, strict=True):
+            columns[name].append(cell)
     write_table(folder, "costs", columns)
+    return rows
 
 
-def _row(run: Run, stage: str) -> dict[str, Any]:
-    """Return the cells of one stage of a retriever."""
+def _cost_row(run: Run, stage: str) -> CostRow:
     totals = run.stages.get(stage, NO_TOTALS)
-    row: dict[str, Any] = {"retriever": run.retriever, "stage": stage}
-    for name in COUNT_COLUMNS:
-        row[name] = int(totals.counts.get(name, 0))
-    row["usd"] = totals.counts.get("usd", 0.0)
-    row["seconds"] = totals.seconds
-    latency = run.latency.get(stage)
-    for name in LATENCY_COLUMNS:
-        row[name] = None if latency is None else getattr(latency, name)
-    return row
+    counts = totals.counts
+    return CostRow(
+        retriever=run.retriever,
+        stage=stage,
+        calls=int(counts.get("calls", 0)),
+        texts=int(counts.get("texts", 0)),
+        cached=int(counts.get("cached", 0)),
+        tokens=int(counts.get("tokens", 0)),
+        usd=float(counts.get("usd", 0.0)),
+        seconds=totals.seconds,
+        latency=run.latency.get(stage),
+    )
 
 
-def stage_latency(row: Mapping[str, Any]) -> StageLatency | None:
-    """Return the latency in a row of costs.csv; None if it was not measured."""
-    if not isinstance(row["measured_at"], str):
-        return None
-    return StageLatency(*(row[name] for name in LATENCY_COLUMNS))
+def read_costs(path: Path) -> list[CostRow]:
+    """Read costs.csv.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no such table.
+    """
+    return cost_rows(read_table_columns(path))
+
+
+def cost_rows(columns: TableColumns) -> list[CostRow]:
+    """Return the rows of costs.csv from its columns."""
+    cells_by_row = zip(*(columns[name] for name in COST_COLUMNS), strict=True)
+    return [_parse_row(cells) for cells in cells_by_row]
+
+
+def _parse_row(cells: tuple[Any, ...]) -> CostRow:
+    """Return a row from its cells, in the order of the columns."""
+    retriever, stage, calls, texts, cached, tokens, usd, seconds, *timing = cells
+    latency = StageLatency(*timing)
+    is_timed = isinstance(latency.measured_at, str) and not math.isnan(latency.p50_ms)
+    return CostRow(
+        retriever=retriever,
+        stage=stage,
+        calls=calls,
+        texts=texts,
+        cached=cached,
+        tokens=tokens,
+        usd=usd,
+        seconds=seconds,
+        latency=latency if is_timed else None,
+    )
 
 
 def read_latencies(
@@ -70,8 +143,7 @@ def read_latencies(
     """
     refuse_changed_file(folder, manifest, "costs.csv")
     latencies: dict[str, dict[str, StageLatency]] = {}
-    for row in read_table_rows(folder / "costs.csv"):
-        latency = stage_latency(row)
-        if latency is not None:
-            latencies.setdefault(row["retriever"], {})[row["stage"]] = latency
+    for row in read_costs(folder / "costs.csv"):
+        if row.latency is not None:
+            latencies.setdefault(row.retriever, {})[row.stage] = row.latency
     return latencies

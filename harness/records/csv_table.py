@@ -143,17 +143,6 @@ def _text_cells(texts: Iterable[Any]) -> list[Any]:
     return list(map(cell_of.__getitem__, text_list))
 
 
-def read_table_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the rows of a table that a run wrote; as `read_table_columns`."""
-    return table_rows(read_table_columns(path))
-
-
-def table_rows(columns: TableColumns) -> list[dict[str, Any]]:
-    """Return the rows of a table."""
-    cells = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in cells]
-
-
 def read_table_columns(path: Path) -> dict[str, list[Any]]:
     """Read the columns of a table that a run wrote, NaN for undefined values.
 

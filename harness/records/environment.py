@@ -5,10 +5,10 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 RECORDED_PACKAGES = (
     "retriever-harness",
@@ -33,6 +33,30 @@ RECORDED_PACKAGES = (
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The kind of machine of a run, without its name or its user's."""
+
+    system: str = ""
+    release: str = ""
+    processor: str = ""
+    cores: int | None = None
+    threads: Mapping[str, str] = field(default_factory=dict)
+    """Environment variable -> the number of threads that it sets."""
+    load: float | None = None
+    """Programs that wanted a core when the run ended; None on Windows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """The state of the repository in which a run was started."""
+
+    commit: str = ""
+    """Empty outside a repository."""
+    dirty: bool = False
+    """Whether files differed from that commit."""
+
+
 @cache
 def installed_versions() -> Mapping[str, str]:
     """Return the versions of Python and of the packages that numbers may depend on.
@@ -47,33 +71,32 @@ def installed_versions() -> Mapping[str, str]:
     return installed
 
 
-def describe_machine() -> dict[str, Any]:
-    """Return the kind of machine and its load, without its name or its user's."""
+def describe_machine() -> Machine:
+    """Return this machine, with its present load."""
     threads = {
         name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ
     }
-    machine: dict[str, Any] = {
-        "system": platform.system(),
-        "release": platform.release(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": threads,
-    }
+    load = None
     if hasattr(os, "getloadavg"):  # not on Windows
-        machine["load"] = round(os.getloadavg()[0], 2)
-    return machine
+        load = round(os.getloadavg()[0], 2)
+    return Machine(
+        system=platform.system(),
+        release=platform.release(),
+        processor=platform.machine(),
+        cores=os.cpu_count(),
+        threads=threads,
+        load=load,
+    )
 
 
-def git_commit(folder: Path) -> dict[str, Any]:
-    """Return the commit of a folder, and whether files differ from it.
-
-    {} outside a repository.
-    """
+def git_commit(folder: Path) -> Commit:
+    """Return the commit of a folder, and whether files differ from it."""
     try:
         commit = _git(folder, "rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain"))}
+        is_dirty = bool(_git(folder, "status", "--porcelain"))
     except (OSError, subprocess.SubprocessError):
-        return {}
+        return Commit()
+    return Commit(commit=commit, dirty=is_dirty)
 
 
 def _git(folder: Path, *arguments: str) -> str:

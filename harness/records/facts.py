@@ -1,105 +1,140 @@
-"""What a manifest says of the machine, the judge, each retriever."""
+"""What a manifest says of the judge, of each retriever."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import PlainValidator
 
-from harness.records.jsonl import parse_record
+from retrievers.types import RetrieverFacts, parse_facts
 
-JUDGE_FACTS = ("judge", "prompt", "depth")
-"""What a manifest has of every judge of claims."""
-JUDGE_COUNTS = ("queries", "claims", "verdicts", "unreadable")
-"""What it has of a judge that gave verdicts, in whole numbers."""
-COUNT_FACTS = (
-    "trials",
-    "answers_compared",
-    "answers_changed",
-    "vectors",
-    "dimensions",
-    "points",
-    "indexed_points",
-)
-"""Keys of the provenance whose text is a whole number."""
-NUMBER_FACTS = ("vector_bytes", "usd_per_thousand_searches", "_per_text", "_per_query")
-"""Ends of such keys whose text is a number."""
-PASSAGES_FACT = "passages"
-"""Key of the provenance of a retriever whose passages are not what it returned."""
 WHOLE_DOCUMENTS = "whole documents"
-TRIALS_FACT = "trials"
-"""Key of the provenance of a retriever that may answer differently each time."""
-COMPARED_FACT = "answers_compared"
-"""Key of the provenance: timed answers that were compared with those of the run."""
-CHANGED_FACT = "answers_changed"
-"""Key of the provenance: those of them that were different."""
-UNTIMED_FACT = "not_timed"
-"""Key of the provenance: why single queries could not be timed."""
+"""The passages of a retriever that returns none."""
 SHORT_CONTEXT_NOTE = "short-context"
 """Notes a query whose passages end at the depth, and before a measured context."""
 MAX_DIGITS = 18
 
 
-def _check_provenance(provenance: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuse facts that are not the numbers that they should be."""
-    for key, text in provenance.items():
-        if key in COUNT_FACTS:
-            _refuse_no_count(key, text)
-        if key.endswith(NUMBER_FACTS):
-            _refuse_no_number(key, text)
-    return provenance
+def _parse_provenance(stored: object) -> RetrieverFacts:
+    """Return the facts that a manifest has of a retriever."""
+    if not isinstance(stored, Mapping):
+        raise ValueError(f"is {stored!r:.40}, not a table")
+    return parse_facts(stored)
 
 
-def _check_judge(facts: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuse a judge without one of its facts; no judge at all is allowed."""
-    if not facts:
-        return facts
-    for key in JUDGE_FACTS:
-        if key not in facts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCounts:
+    """How much a judge judged."""
+
+    queries: int
+    """Queries that have claims."""
+    claims: int
+    verdicts: int
+    unreadable: int
+    """Verdicts that could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRecord:
+    """The judge that judged claims."""
+
+    judge: str
+    prompt: str
+    """A digest of its prompt."""
+    depth: int | None
+    """The hits of a query that were judged; None: all."""
+    counts: JudgeCounts | None
+    """None if it failed."""
+    truncated: int = 0
+    """Replies that were cut off."""
+    without_schema: int = 0
+    """Requests that named no schema, since the server refuses one."""
+
+
+NO_CUTOFF = "all"
+"""The stored depth of a judge that judged all hits."""
+
+
+def stored_judge(record: JudgeRecord | None) -> dict[str, str]:
+    """Return a judge as a manifest has it; empty if there was none.
+
+    >>> counts = JudgeCounts(queries=1, claims=2, verdicts=3, unreadable=0)
+    >>> record = JudgeRecord(judge="j", prompt="", depth=None, counts=counts)
+    >>> stored_judge(record)["depth"], parse_judge(stored_judge(record)) == record
+    ('all', True)
+    """
+    if record is None:
+        return {}
+    depth = NO_CUTOFF if record.depth is None else str(record.depth)
+    stored = {"judge": record.judge, "prompt": record.prompt, "depth": depth}
+    if record.counts is not None:
+        for name, count in asdict(record.counts).items():
+            stored[name] = str(count)
+    if record.truncated:
+        stored["truncated"] = str(record.truncated)
+    if record.without_schema:
+        stored["without_schema"] = str(record.without_schema)
+    return stored
+
+
+def parse_judge(stored: object) -> JudgeRecord | None:
+    """Return the judge in a manifest; None if there was none.
+
+    Raises:
+        ValueError: one of its facts is missing, or is no number.
+    """
+    if not isinstance(stored, Mapping):
+        raise ValueError(f"is {stored!r:.40}, not a table")
+    if not stored:
+        return None
+    _check_judge(stored)
+    depth = None
+    if stored["depth"] != NO_CUTOFF:
+        depth = _parse_count("depth", stored["depth"])
+    counts = None
+    if "verdicts" in stored:  # not if the judge failed
+        counts = JudgeCounts(
+            queries=_parse_count("queries", stored.get("queries", "")),
+            claims=_parse_count("claims", stored.get("claims", "")),
+            verdicts=_parse_count("verdicts", stored["verdicts"]),
+            unreadable=_parse_count("unreadable", stored.get("unreadable", "")),
+        )
+    return JudgeRecord(
+        judge=stored["judge"],
+        prompt=stored["prompt"],
+        depth=depth,
+        counts=counts,
+        truncated=_parse_count("truncated", stored.get("truncated", "0")),
+        without_schema=_parse_count(
+            "without_schema", stored.get("without_schema", "0")
+        ),
+    )
+
+
+def _check_judge(stored: Mapping[str, object]) -> None:
+    """Refuse a judge without one of its facts, or with one that is no text.
+
+    Raises:
+        ValueError: it is one.
+    """
+    for key in ("judge", "prompt", "depth"):
+        if key not in stored:
             raise ValueError(f"{key!r} is missing")
-    if "verdicts" in facts:  # not if the judge failed
-        for key in JUDGE_COUNTS:
-            _refuse_no_count(key, facts.get(key, ""))
-    if facts["depth"] != "all":
-        _refuse_no_count("depth", facts["depth"])
-    return facts
+    for key, text in stored.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{key} is {text!r:.40}, not a text")
 
 
-def _refuse_no_count(key: str, text: str) -> None:
+def _parse_count(key: str, text: str) -> int:
     if not text.isdecimal() or len(text) > MAX_DIGITS:
         raise ValueError(f"{key} is {text!r:.40}, not a whole number")
+    return int(text)
 
 
-def _refuse_no_number(key: str, text: str) -> None:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{key} is {text!r:.40}, not a number from 0")
-
-
-@dataclass(frozen=True, slots=True)
-class MachineFacts:
-    """The facts about a machine that are read back."""
-
-    cores: int | None = None
-    load: float | None = None
-
-
-def _check_machine(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Refuse a machine whose cores or load are no numbers."""
-    parse_record(MachineFacts, json.dumps(facts))
-    return facts
-
-
-MachineTable = Annotated[Mapping[str, Any], AfterValidator(_check_machine)]
-JudgeFacts = Annotated[Mapping[str, str], AfterValidator(_check_judge)]
-Provenance = Annotated[Mapping[str, str], AfterValidator(_check_provenance)]
+StoredJudge = Annotated[JudgeRecord | None, PlainValidator(parse_judge)]
+Provenance = Annotated[RetrieverFacts, PlainValidator(_parse_provenance)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

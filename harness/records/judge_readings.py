@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import QueryClaims
 from harness.measures.claims import Truth
+from harness.records.facts import JudgeRecord
 from retrievers.types import Query
 
 EntailmentWord = Literal["entailed", "contradicted", "neutral"]
@@ -54,7 +55,7 @@ class JudgedClaims(NamedTuple):
 
     claims: Mapping[str, QueryClaims]
     """By query id; empty if the judge failed."""
-    facts: Mapping[str, str]
+    record: JudgeRecord | None
     """For the manifest: which judge, and how much it judged."""
     warning: str = ""
 

@@ -12,17 +12,20 @@ from pydantic import Field
 
 from harness.identity import retriever_identity
 from harness.records.data_quality import DataQuality
-from harness.records.facts import JudgeFacts, MachineTable, RetrieverOutcome
+from harness.records.environment import Commit, Machine
+from harness.records.facts import RetrieverOutcome, StoredJudge
 from harness.records.resolved_tables import (
-    DatasetTable,
     ExperimentName,
     ExperimentTable,
     MeasureName,
-    RelevanceTable,
     RetrieverName,
     RetrieverTable,
     StatisticsTable,
-    SweepTable,
+    StoredBudgetConfig,
+    StoredDatasetConfig,
+    StoredLatencyConfig,
+    StoredRelevance,
+    StoredSweep,
     WrittenExperiment,
 )
 
@@ -37,7 +40,7 @@ class ResolvedExperiment:
     """
 
     name: ExperimentName
-    dataset: DatasetTable
+    dataset: StoredDatasetConfig
     primary: MeasureName
     """The measure that decides, in full."""
     baseline: str | None
@@ -45,19 +48,19 @@ class ResolvedExperiment:
     """In full: gain and ideal filled in."""
     depth: Annotated[int, Field(ge=1, lt=2**63)]
     seed: int
-    relevance: RelevanceTable
+    relevance: StoredRelevance
     statistics: StatisticsTable
-    latency: ExperimentTable | None
+    latency: StoredLatencyConfig
     judge: ExperimentTable | None = None
     retrievers: tuple[RetrieverTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
-    budget: ExperimentTable | None = None
+    budget: StoredBudgetConfig = None
     """How the tokens of passages were counted; absent if the experiment names none."""
     vectors: ExperimentTable | None = None
     """Vectors that were embedded elsewhere."""
     report: bool = True
     """Whether the run wrote its report."""
-    sweep: SweepTable | None = None
+    sweep: StoredSweep = None
     """The sweep with its configurations."""
 
     @property
@@ -112,16 +115,6 @@ class DatasetFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """The state of the repository in which the run was started."""
-
-    commit: str = ""
-    """Empty outside a repository."""
-    dirty: bool = False
-    """Whether files differed from that commit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The record of one run."""
 
@@ -142,10 +135,10 @@ class Manifest:
     """Wall time of the run."""
     versions: Mapping[str, str]
     """Package -> version."""
-    machine: MachineTable
+    machine: Machine
     git: Commit
-    judge: JudgeFacts = field(default_factory=dict)
-    """Which judge judged claims, and a digest of its `prompt`; empty if none did."""
+    judge: StoredJudge = None
+    """Which judge judged claims; None if none did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries each earlier run of the same question had.
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.dataset.written_values import parse_json
+from harness.experiment import Experiment
+from harness.measures import Measure
 from harness.records.consistency import manifest_conflicts
+from harness.records.facts import stored_judge
 from harness.records.jsonl import MAX_NAMED_FAULTS, new_text_file, parse_record
 from harness.records.manifest import Manifest, ResolvedExperiment
 from harness.records.properties_csv import PROPERTIES_FILE
@@ -19,8 +22,11 @@ from harness.records.resolved_tables import ExperimentTable
 from harness.records.table_schema import TABLE_NAMES
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import file_digest
+from retrievers.types import stored_facts
 
 MANIFEST_SCHEMA = 2
+MODELLED_TABLES = ("dataset", "relevance", "latency", "budget", "sweep")
+"""The tables of a resolved experiment whose keys are the same for every kind."""
 
 
 def file_digests(folder: Path) -> dict[str, str]:
@@ -36,15 +42,39 @@ def file_digests(folder: Path) -> dict[str, str]:
     return {name: file_digest(folder / name) for name in names}
 
 
-def resolved_experiment(tables: ExperimentTable) -> ResolvedExperiment:
-    """Return the record of a resolved experiment from its tables."""
-    sequences = {name: tuple(tables[name]) for name in ("measures", "retrievers")}
-    return ResolvedExperiment(**{**tables, **sequences})
+def resolved_experiment(
+    experiment: Experiment, measures: Sequence[Measure], primary: Measure
+) -> ResolvedExperiment:
+    """Return the record of an experiment with its defaults.
+
+    Args:
+        experiment: the experiment.
+        measures: its measures, with all their options.
+        primary: the one that decides.
+    """
+    tables = experiment.resolved()
+    tables |= {
+        "measures": tuple(map(str, measures)),
+        "primary": str(primary),
+        "retrievers": tuple(tables["retrievers"]),
+    }
+    tables |= {name: getattr(experiment, name) for name in MODELLED_TABLES}
+    return ResolvedExperiment(**tables)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
     content = {"schema": MANIFEST_SCHEMA, **asdict(manifest)}
+    for name, outcome in manifest.retrievers.items():
+        content["retrievers"][name]["provenance"] = stored_facts(outcome.provenance)
+    for name in MODELLED_TABLES:
+        table = content["resolved"][name]
+        if table is not None:
+            stored_table = table.model_dump(mode="json", by_alias=True)
+            content["resolved"][name] = stored_table
+    content["judge"] = stored_judge(manifest.judge)
+    if manifest.machine.load is None:
+        del content["machine"]["load"]
     quality = content["ledger"]
     content["ledger"] = {"dataset": quality["dataset"], **quality["retrievers"]}
     text = json.dumps(content, ensure_ascii=False, indent=1, default=str)

@@ -10,12 +10,14 @@ from functools import partial
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, PlainValidator
 
 from harness.experiment import (
     NAME_PATTERN,
     SWEPT_NAME,
+    BudgetConfig,
     DatasetConfig,
+    LatencyConfig,
     RelevanceConfig,
     Sweep,
     parse_statistics,
@@ -68,15 +70,14 @@ def _as_value_errors() -> Iterator[None]:
         raise ValueError("; ".join(map(str, error.problems))) from None
 
 
-def _check_model(model: type[BaseModel], table: ExperimentTable) -> ExperimentTable:
-    """Return the table of a model, with its defaults."""
+def _parse_model(model: type[BaseModel], table: object) -> BaseModel | None:
+    """Return a table as a model, with its defaults; None for no table."""
+    if table is None:
+        return None
+    if not isinstance(table, Mapping):
+        raise ValueError(f"is {table!r:.40}, not a table")
     with _as_value_errors():
-        validated(model, table, "")
-    defaults: dict[str, Any] = {}
-    for name, model_field in model.model_fields.items():
-        if not model_field.is_required() and name not in table:
-            defaults[name] = model_field.get_default(call_default_factory=True)
-    return {**table, **defaults}
+        return validated(model, table, "")
 
 
 def _check_statistics(table: ExperimentTable) -> ExperimentTable:
@@ -110,14 +111,16 @@ def _check_retriever(table: ExperimentTable) -> ExperimentTable:
     return table
 
 
-def _model_check(model: type[BaseModel]) -> AfterValidator:
-    """Return pydantic's check that a table is one of a model."""
-    return AfterValidator(partial(_check_model, model))
+def _reads(model: type[BaseModel]) -> PlainValidator:
+    """Return the reading of a table that has the keys of a model."""
+    return PlainValidator(partial(_parse_model, model))
 
 
-DatasetTable = Annotated[ExperimentTable, _model_check(DatasetConfig)]
-RelevanceTable = Annotated[ExperimentTable, _model_check(RelevanceConfig)]
-SweepTable = Annotated[ExperimentTable, _model_check(Sweep)]
+StoredDatasetConfig = Annotated[DatasetConfig, _reads(DatasetConfig)]
+StoredRelevance = Annotated[RelevanceConfig, _reads(RelevanceConfig)]
+StoredSweep = Annotated[Sweep | None, _reads(Sweep)]
+StoredLatencyConfig = Annotated[LatencyConfig | None, _reads(LatencyConfig)]
+StoredBudgetConfig = Annotated[BudgetConfig | None, _reads(BudgetConfig)]
 StatisticsTable = Annotated[ExperimentTable, AfterValidator(_check_statistics)]
 RetrieverTable = Annotated[ExperimentTable, AfterValidator(_check_retriever)]
 MeasureName = Annotated[str, AfterValidator(_check_measure)]

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.dataset import Dataset, DatasetReference, load_dataset
-from harness.experiment import DatasetConfig, locate_dataset
+from harness.experiment import locate_dataset
 from harness.records.consistency import refuse_unknown_scores
-from harness.records.costs_csv import stage_latency
+from harness.records.costs_csv import CostRow, cost_rows
 from harness.records.csv_table import (
     NUMBER_COLUMNS,
     read_table_columns,
-    table_rows,
 )
 from harness.records.documents_file import document_from_json
 from harness.records.labels_file import LabelledQuery, labelled_query_from_json
@@ -42,12 +41,11 @@ from harness.records.run import (
     TrialRanking,
     ranking_from_json,
 )
-from harness.records.table_schema import COUNT_COLUMNS, TABLE_NAMES
+from harness.records.table_schema import TABLE_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_qrels
 from retrievers.meter import StageTotals
-from retrievers.options.tables import validated
 from retrievers.types import Document, Ranking
 
 if TYPE_CHECKING:
@@ -122,13 +120,15 @@ class Results:
         return self.columns("scores")
 
     @cached_property
-    def cost_rows(self) -> list[dict[str, Any]]:
+    def cost_rows(self) -> list[CostRow]:
         """The rows of costs.csv, likewise."""
-        return self.rows("costs")
+        return cost_rows(self.columns("costs"))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table."""
-        return table_rows(self.columns(name))
+        columns = self.columns(name)
+        cells = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in cells]
 
     def columns(self, name: str) -> dict[str, list[Any]]:
         """The columns of a table, which must have the digest in the manifest.
@@ -222,20 +222,17 @@ class Results:
         )
 
     def run(self, retriever: str) -> Run:
-        """One retriever's run: its rankings, costs, notes and provenance."""
+        """One retriever's run: its rankings, costs, notes and facts."""
         quality = self.manifest.ledger.retrievers[retriever]
         stages: dict[str, StageTotals] = {}
         latency: dict[str, StageLatency] = {}
         for row in self.cost_rows:
-            if row["retriever"] != retriever:
+            if row.retriever != retriever:
                 continue
-            stage = row["stage"]
-            counts = {name: row[name] for name in (*COUNT_COLUMNS, "usd") if row[name]}
-            counts.update(quality.counts.get(stage, {}))
-            stages[stage] = StageTotals(row["seconds"], counts)
-            timed = stage_latency(row)
-            if timed is not None:
-                latency[stage] = timed
+            counts = {**row.counts, **quality.counts.get(row.stage, {})}
+            stages[row.stage] = StageTotals(row.seconds, counts)
+            if row.latency is not None:
+                latency[row.stage] = row.latency
         first_trial, *further_trials = self.trials(retriever)
         return Run(
             retriever,
@@ -243,7 +240,7 @@ class Results:
             further_trials=tuple(further_trials),
             stages=stages,
             notes=quality.notes,
-            provenance=self.manifest.retrievers[retriever].provenance,
+            facts=self.manifest.retrievers[retriever].provenance,
             latency=latency,
         )
 
@@ -310,7 +307,7 @@ def current_dataset(results: Results) -> Dataset:
 
 def _load_dataset(reference: DatasetReference, results: Results) -> Dataset:
     relevance = results.manifest.resolved.relevance
-    return load_dataset(reference, drop_dangling=relevance.get("dangling") == "drop")
+    return load_dataset(reference, drop_dangling=relevance.dangling == "drop")
 
 
 def find_dataset(results: Results) -> DatasetReference:
@@ -323,7 +320,7 @@ def find_dataset(results: Results) -> DatasetReference:
     Raises:
         InputError: it is in neither place.
     """
-    declared = _declared_dataset(results)
+    declared = results.manifest.resolved.dataset
     candidates: dict[Path, DatasetReference] = {}
     problems: list[InputError] = []
     for path in (
@@ -345,16 +342,6 @@ def find_dataset(results: Results) -> DatasetReference:
         if _has_digest_of_run(reference, results):
             return reference
     return first
-
-
-def _declared_dataset(results: Results) -> DatasetConfig:
-    """Return the table [dataset] of the experiment."""
-    table: dict[str, Any] = {}
-    for key, setting in results.manifest.resolved.dataset.items():
-        # JSON has no tuples, as the tables of an experiment have.
-        table[key] = tuple(setting) if isinstance(setting, list) else setting
-    where = f"{results.folder / 'manifest.json'}: resolved.dataset"
-    return validated(DatasetConfig, table, where)
 
 
 def _has_digest_of_run(reference: DatasetReference, results: Results) -> bool:

@@ -16,7 +16,7 @@ from harness.records.jsonl import new_text_file, parse_record
 from retrievers.files import trec_files
 from retrievers.files.trec_columns import encode_id
 from retrievers.meter import StageTotals
-from retrievers.types import Passage, Ranking, Trace
+from retrievers.types import Passage, Ranking, RetrieverFacts, Trace
 
 TRIAL_SEPARATOR = "~"
 """Between a retriever and a further trial in names of files; no retriever has it."""
@@ -43,7 +43,7 @@ class Run:
     stages: Mapping[str, StageTotals] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind -> ids of documents or queries."""
-    provenance: Mapping[str, str] = field(default_factory=dict)
+    facts: RetrieverFacts = field(default_factory=RetrieverFacts)
     """Model, revision, digest, store."""
     latency: Mapping[str, StageLatency] = field(default_factory=dict)
     error: str = ""

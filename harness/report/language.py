@@ -26,7 +26,7 @@ def data_language(results: Results) -> str:
         if code:
             return code
     stemmers = {
-        str(outcome.provenance.get("words", ""))
+        outcome.provenance.model.word_stemming
         for outcome in results.manifest.retrievers.values()
     }
     stemmers.discard("")

@@ -20,6 +20,7 @@ from retrievers.types import (
     Query,
     Ranking,
     Retriever,
+    read_facts,
     with_min_score,
     without_documents,
 )
@@ -122,7 +123,7 @@ def _combine_parts(
     queries = built.conversation_queries(state.context.dataset.queries)
     with meter.stage_by_default("search"):
         rankings = retriever.search(queries, state.context.depth, meter)
-    return StageResult(_by_query(rankings, state), retriever.provenance)
+    return StageResult(_by_query(rankings, state), read_facts(retriever))
 
 
 def _index_and_search(
@@ -150,7 +151,7 @@ def _index_and_search(
             query_id: without_documents(ranking, left_out[query_id], context.depth)
             for query_id, ranking in answers.items()
         }
-    return StageResult(answers, dict(retriever.provenance))
+    return StageResult(answers, read_facts(retriever))
 
 
 def _left_out(query: Query, context: RunContext) -> frozenset[str]:

@@ -15,9 +15,6 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError
 from retrievers.options.placeholders import redact_keys
 
-JUDGE_COUNTS = ("truncated", "without_schema")
-"""Counts of the judge's requests that the manifest keeps."""
-
 
 def check_judge_price(
     loaded: LoadedExperiment, accounts: RunAccounts, cache: Cache
@@ -61,7 +58,7 @@ def judge_claims(
     measures = [measure for measure in loaded.question.measures if measure.uses_claims]
     judge_config = loaded.experiment.judge
     if not measures or judge_config is None:
-        return JudgedClaims({}, {})
+        return JudgedClaims({}, None)
     from harness.answers.declared_judge import build_judge
     from harness.answers.rankings_judge import judge_hits
 
@@ -77,13 +74,17 @@ def judge_claims(
             measures=measures,
         )
     counts = meter.counts("judge")
-    judge_counts = {
-        count: str(int(counts[count])) for count in JUDGE_COUNTS if counts.get(count)
-    }
     warning = redact_keys(judged.warning)
     if warning and loaded.question.primary.uses_claims:
         raise BackendError(warning)
-    return judged._replace(facts={**judged.facts, **judge_counts}, warning=warning)
+    record = judged.record
+    if record is not None:
+        record = replace(
+            record,
+            truncated=int(counts.get("truncated", 0)),
+            without_schema=int(counts.get("without_schema", 0)),
+        )
+    return judged._replace(record=record, warning=warning)
 
 
 def with_judged_claims(built: BuiltExperiment, judged: JudgedClaims) -> BuiltExperiment:
@@ -100,7 +101,7 @@ def complete_manifest(
         warnings = (*warnings, judged.warning)
     return replace(
         manifest,
-        judge=dict(judged.facts),
+        judge=judged.record,
         warnings=warnings,
         started=accounts.started.isoformat(timespec="seconds"),
         seconds=accounts.seconds(),

@@ -17,11 +17,12 @@ from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
 from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
 from retrievers.texts.token_estimate import TokenCounter
+from retrievers.types import AnswerFacts
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all retrievers of one run share."""
+    """The data, the limits and the earlier times that every retriever of a run has."""
 
     dataset: Dataset
     cache: Cache
@@ -29,6 +30,7 @@ class RunContext:
     """Where edge collections live from run to run."""
     depth: int
     budget: Budget
+    """Dollars that the run may still spend."""
     on_progress: OnProgress = lambda name, meter: None
 
     fresh: bool = False
@@ -43,14 +45,14 @@ class RunContext:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
     """
-    repetitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    repetitions: Mapping[str, AnswerFacts] = field(default_factory=dict)
     """Retriever -> how its answers were compared when those times were measured."""
     count_tokens: TokenCounter = words_as_tokens
     """Counts the tokens of passages, for all retrievers alike."""
     keeps_passages: bool = False
     """Whether whole documents are passages of a retriever that returns none."""
     context_tokens: int = 0
-    """The tokens of the longest context that is measured; 0: none is."""
+    """The tokens of the longest context that is measured, as `context=`; 0: none is."""
 
 
 def build_run_context(
@@ -61,7 +63,7 @@ def build_run_context(
     *,
     reusable: ReusableRuns,
 ) -> RunContext:
-    """Return what the retrievers of an experiment share.
+    """Return the context of an experiment's retrievers.
 
     Args:
         loaded: the experiment.
@@ -72,7 +74,9 @@ def build_run_context(
     """
     experiment = loaded.experiment
     measures = loaded.question.measures
-    tokenizer = experiment.budget.tokenizer if experiment.budget else ""
+    # The table [budget] is about the tokens of a context, not about dollars.
+    token_budget = experiment.budget
+    tokenizer = token_budget.tokenizer if token_budget else ""
     reads_passages = any(measure.uses_passages for measure in measures)
     return RunContext(
         dataset,
@@ -88,20 +92,20 @@ def build_run_context(
         latencies=reusable.latencies,
         repetitions=reusable.repetitions,
         count_tokens=context_token_counter(tokenizer),
-        keeps_passages=reads_passages or experiment.budget is not None,
+        keeps_passages=reads_passages or token_budget is not None,
         context_tokens=max((measure.tokens or 0 for measure in measures), default=0),
     )
 
 
-def run_resources(shared: RunContext) -> Resources:
-    """What the retrievers of a run are given."""
-    dataset: Dataset = shared.dataset
+def run_resources(context: RunContext) -> Resources:
+    """Return the corpus, the cache and the folder of stores that retrievers receive."""
+    dataset = context.dataset
     corpus = Corpus(dataset.documents, dataset.document_count, dataset.texts)
     return Resources(
         corpus,
-        shared.cache,
+        context.cache,
         dataset.corpus_digest,
-        shared.stores_folder,
-        fresh=shared.fresh,
-        count_tokens=shared.count_tokens,
+        context.stores_folder,
+        fresh=context.fresh,
+        count_tokens=context.count_tokens,
     )

@@ -1,9 +1,10 @@
 """Passages that stay with rankings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from harness.english import count_of
-from harness.records.facts import PASSAGES_FACT, SHORT_CONTEXT_NOTE, WHOLE_DOCUMENTS
+from harness.records.facts import SHORT_CONTEXT_NOTE, WHOLE_DOCUMENTS
 from harness.running.context import RunContext
 from harness.running.replayed import StageResult
 from retrievers.errors import BackendError
@@ -39,12 +40,13 @@ def keep_passages(
             "passage that is not in their text: cut texts without changing "
             "them, or leave out the measures of passages"
         )
-    facts = dict(result.provenance)
+    facts = result.facts
     answers = result.answers
     if any(ranking.passages is None and len(ranking) for ranking in answers.values()):
         with meter.stage("count-tokens"):
             answers = whole_documents(answers, corpus, context)
-        facts[PASSAGES_FACT] = WHOLE_DOCUMENTS
+        answer_facts = replace(facts.answers, passages=WHOLE_DOCUMENTS)
+        facts = replace(facts, answers=answer_facts)
     for query_id, ranking in answers.items():
         passages = ranking.passages or ()
         tokens = sum(passage.tokens for passage in passages)

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 from harness.build.built_retriever import BuiltRetriever
-from harness.records.facts import CHANGED_FACT, COMPARED_FACT
 from harness.running.answer import RunState
 from retrievers.external import known_documents, match_hit_ids
 from retrievers.meter import Meter
-from retrievers.types import Query, Ranking, with_min_score
+from retrievers.types import AnswerFacts, Query, Ranking, with_min_score
 
 
 class Repetition:
@@ -46,12 +45,9 @@ class Repetition:
         self._changed[query.id] = self._changed.get(query.id, False) or is_changed
 
     @property
-    def facts(self) -> dict[str, str]:
-        """How many queries were compared, and how many had another answer.
-
-        Empty if none was compared.
-        """
+    def facts(self) -> AnswerFacts:
+        """How many queries were compared, and how many had another answer."""
         if not self._changed:
-            return {}
+            return AnswerFacts()
         changed = sum(self._changed.values())
-        return {COMPARED_FACT: str(len(self._changed)), CHANGED_FACT: str(changed)}
+        return AnswerFacts(compared=len(self._changed), changed=changed)

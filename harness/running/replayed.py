@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from retrievers.meter import Meter
-from retrievers.types import Query, Ranking, Retriever
+from retrievers.types import Query, Ranking, Retriever, RetrieverFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class StageResult:
 
     answers: Mapping[str, Ranking]
     """Query id -> ranking."""
-    provenance: Mapping[str, str] = field(default_factory=dict)
+    facts: RetrieverFacts = field(default_factory=RetrieverFacts)
     """Models, store, kind of search, dimensions, bytes, for the manifest."""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Kind of a note -> ids of documents or queries."""
@@ -37,9 +37,9 @@ class ReplayedRetriever(Retriever):
         self._named = named
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """What the part reports, unless it reports it under its own name."""
-        return {} if self._named else self._result.provenance
+        return RetrieverFacts() if self._named else self._result.facts
 
     def index(self, documents: object, meter: Meter) -> None:
         """Do nothing: it has answered."""

@@ -10,11 +10,9 @@ from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
 from harness.identity import run_identity
 from harness.records import Results, Run, StageLatency
-from harness.records.facts import CHANGED_FACT, COMPARED_FACT
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem, did_you_mean
-
-REPETITION_FACTS = (COMPARED_FACT, CHANGED_FACT)
+from retrievers.types import AnswerFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class ReusableRuns:
     """Retriever -> its run, of those that `--only` leaves out."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured, kept with its date."""
-    repetitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    repetitions: Mapping[str, AnswerFacts] = field(default_factory=dict)
     """Retriever -> how its timed answers compared with those of the run."""
 
 
@@ -61,7 +59,7 @@ class _Timings(NamedTuple):
 
     latencies: Mapping[str, Mapping[str, StageLatency]]
     """Retriever -> stage -> percentiles."""
-    repetitions: Mapping[str, Mapping[str, str]]
+    repetitions: Mapping[str, AnswerFacts]
     """Retriever -> how its timed answers compared."""
 
 
@@ -72,7 +70,7 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
     """
     experiment = loaded.experiment
     latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
-    repetitions: dict[str, Mapping[str, str]] = {}
+    repetitions: dict[str, AnswerFacts] = {}
     timings = _Timings(latency_by_retriever, repetitions)
     try:
         manifest = records.read_manifest(folder)
@@ -83,7 +81,7 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
     if (
         manifest.dataset.digest != dataset.digest
         or manifest.resolved.depth != experiment.depth
-        or manifest.resolved.latency != resolved["latency"]
+        or manifest.resolved.latency != experiment.latency
     ):
         return timings
     tables = {table["name"]: table for table in resolved["retrievers"]}
@@ -93,10 +91,10 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
         if any(tables.get(part) != earlier_tables[part] for part in parts):
             continue
         latency_by_retriever[retriever] = latencies.get(retriever, {})
-        facts = manifest.retrievers[retriever].provenance
-        repetitions[retriever] = {
-            fact: facts[fact] for fact in REPETITION_FACTS if fact in facts
-        }
+        facts = manifest.retrievers[retriever].provenance.answers
+        repetitions[retriever] = AnswerFacts(
+            compared=facts.compared, changed=facts.changed
+        )
     return timings
 
 

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.experiment import LoadedExperiment
 from harness.records import Run, StageLatency
-from harness.records.facts import TRIALS_FACT, UNTIMED_FACT
 from harness.running.answer import ReplayableResult, RunState, answer_queries
 from harness.running.context import RunContext, run_resources
 from harness.running.latency import is_timed, request_latency, time_retriever
@@ -19,7 +19,14 @@ from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.meter import Meter
 from retrievers.options.placeholders import redact_keys
 from retrievers.options.user_code import wrap_user_errors
-from retrievers.types import Ranking, merge_duplicates
+from retrievers.types import (
+    AnswerFacts,
+    Ranking,
+    RetrieverFacts,
+    merge_duplicates,
+    parse_facts,
+    stored_facts,
+)
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +93,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
     meter = Meter(context.budget, lambda meter: context.on_progress(built.name, meter))
     result = StageResult({})
     further_trials: list[Mapping[str, Ranking]] = []
-    times = QueryTimes({}, {})
+    times = QueryTimes({}, AnswerFacts())
     error = ""
     try:
         _require_parts(built, state)
@@ -104,7 +111,12 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         error = _encodable(redact_keys(str(failure)))
         further_trials = []
     rankings = _merge_representatives(result.answers, state, meter)
-    provenance = {**result.provenance, **_trial_facts(built), **times.facts}
+    answer_facts = replace(
+        times.facts,
+        passages=result.facts.answers.passages,
+        trials=_trial_count(built),
+    )
+    facts = replace(result.facts, answers=answer_facts)
     return Run(
         built.name,
         rankings,
@@ -113,7 +125,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         ),
         stages=meter.stages(),
         notes=meter.notes(),
-        provenance={key: _encodable(text) for key, text in provenance.items()},
+        facts=_encodable_facts(facts),
         latency=times.latency,
         error=error,
     )
@@ -124,7 +136,7 @@ class QueryTimes(NamedTuple):
 
     latency: Mapping[str, StageLatency]
     """Stage -> percentiles; empty if not measured."""
-    facts: Mapping[str, str]
+    facts: AnswerFacts
     """How the timed answers compared, or why they could not be timed."""
 
 
@@ -139,7 +151,8 @@ def _time_queries(
     if not is_timed(built, context):
         latency = request_latency(built, context, meter)
         latency = latency or dict(context.latencies.get(built.name, {}))
-        return QueryTimes(latency, context.repetitions.get(built.name, {}))
+        repetition_facts = context.repetitions.get(built.name, AnswerFacts())
+        return QueryTimes(latency, repetition_facts)
     repetition = Repetition(built, replayed.result.answers, state)
     try:
         latency = time_retriever(
@@ -151,7 +164,7 @@ def _time_queries(
         log.debug("%s is not timed", built.name, exc_info=failure)
         reason = redact_keys(str(failure))
         latency = request_latency(built, context, meter)
-        return QueryTimes(latency, {UNTIMED_FACT: reason})
+        return QueryTimes(latency, AnswerFacts(not_timed=reason))
     return QueryTimes(latency, repetition.facts)
 
 
@@ -166,11 +179,9 @@ def _repeat_answers(
     return trials
 
 
-def _trial_facts(built: BuiltRetriever) -> dict[str, str]:
+def _trial_count(built: BuiltRetriever) -> int | None:
     """Return the trials of a retriever that may answer differently each time."""
-    if built.trials == 1 and built.is_repeatable:
-        return {}
-    return {TRIALS_FACT: str(built.trials)}
+    return None if built.trials == 1 and built.is_repeatable else built.trials
 
 
 def _require_parts(built: BuiltRetriever, state: RunState) -> None:
@@ -195,6 +206,12 @@ def _merge_representatives(
         hits_after = sum(len(ranking) for ranking in merged.values())
         meter.count(collapsed=hits_before - hits_after)
     return merged
+
+
+def _encodable_facts(facts: RetrieverFacts) -> RetrieverFacts:
+    """Return facts as they are read back, in characters that a file can hold."""
+    texts = stored_facts(facts)
+    return parse_facts({key: _encodable(text) for key, text in texts.items()})
 
 
 def _encodable(text: str) -> str:

@@ -162,20 +162,20 @@ def stored_claims(
         InputError: no claims were judged there, or not as deep as a measure needs.
     """
     judge = results.manifest.judge
-    if not judge:
+    if judge is None:
         remedy = (
             "name a measure by claims and a [judge] in the experiment, and run it again"
         )
         where = str(results.folder)
         raise InputError(Problem(where, "holds no verdicts on claims", remedy))
-    depth = math.inf if judge["depth"] == "all" else int(judge["depth"])
+    depth = math.inf if judge.depth is None else judge.depth
     deeper = [
         measure
         for measure in measures
         if measure.uses_claims and (measure.cutoff or math.inf) > depth
     ]
     if deeper:
-        limit = f"depth {judge['depth']}, and no further hits were judged"
+        limit = f"depth {judge.depth}, and no further hits were judged"
         remedy = "name it among the measures of the experiment, and run it again"
         raise InputError(
             [
@@ -186,7 +186,7 @@ def stored_claims(
             ]
         )
     folder = results.folder / ANSWERS_FOLDER
-    readings = read_readings(folder, JudgeIdentity(judge["judge"], judge["prompt"]))
+    readings = read_readings(folder, JudgeIdentity(judge.judge, judge.prompt))
     queries = [judged_query.query for judged_query in results.queries.values()]
     return claims_by_query(queries, readings, read_passages(folder))
 
@@ -206,12 +206,12 @@ def relevance_by_rule(
     """
     declared = results.manifest.resolved.relevance
     if grade_rule is None:
-        return validated(RelevanceConfig, declared, "[relevance]")
+        return declared
     # On the command line the gain is linear if a measure's name has none, whatever the
     # experiment declared.
     try:
         grades = json.loads(grade_rule) if grade_rule.startswith("[") else grade_rule
-        changed = {**declared, "grades": grades, "gain": "linear"}
+        changed = {**declared.model_dump(), "grades": grades, "gain": "linear"}
         return validated(RelevanceConfig, changed, "")
     except (json.JSONDecodeError, InputError):
         problem = f"{grade_rule!r} is not a grade rule"

@@ -9,7 +9,6 @@ from harness.dataset import Dataset, Labels
 from harness.experiment import LoadedExperiment
 from harness.identity import query_identity
 from harness.records import (
-    Commit,
     DataQuality,
     DatasetFacts,
     Manifest,
@@ -51,16 +50,14 @@ def describe_run(
             retrievers={run.retriever: records.quality_of_run(run) for run in runs},
         ),
         retrievers={
-            run.retriever: RetrieverOutcome(
-                error=run.error, provenance=dict(run.provenance)
-            )
+            run.retriever: RetrieverOutcome(error=run.error, provenance=run.facts)
             for run in runs
         },
         started="",
         seconds=0.0,
         versions=installed_versions(),
         machine=describe_machine(),
-        git=Commit(**git_commit(Path.cwd())),
+        git=git_commit(Path.cwd()),
     )
     looks = _count_earlier_looks(folder, manifest, dataset, labels)
     return replace(manifest, earlier_looks=looks)
@@ -68,12 +65,10 @@ def describe_run(
 
 def _resolve(loaded: LoadedExperiment) -> ResolvedExperiment:
     """The experiment with its defaults, its measures by their full names."""
-    tables = loaded.experiment.resolved()
-    tables |= {
-        "measures": map(str, loaded.question.measures),
-        "primary": str(loaded.question.primary),
-    }
-    return records.resolved_experiment(tables)
+    question = loaded.question
+    return records.resolved_experiment(
+        loaded.experiment, question.measures, question.primary
+    )
 
 
 def _describe_dataset(

@@ -1,6 +1,6 @@
 """A chat model that finds documents with tools."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from retrievers.agents.toolbox import Toolbox, ToolResult
 from retrievers.cache import Cache
 from retrievers.document import Document
 from retrievers.external import known_documents, match_hit_ids
+from retrievers.facts import ModelFacts, Origin, RetrieverFacts
 from retrievers.identity import text_keys
 from retrievers.ids import KnownDocuments
 from retrievers.meter import Call, Meter, Stop, single_call
@@ -54,12 +55,14 @@ class Agent(Retriever):
         self._known: KnownDocuments | None = None
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """The model and its server, with prices if they are known."""
-        facts = {"model": self.model.model, "tools": ", ".join(self._tool_names)}
-        if self.model.other_server:
-            facts["url"] = self.model.other_server
-        return facts
+    def facts(self) -> RetrieverFacts:
+        """The model, its tools and its server."""
+        return RetrieverFacts(
+            model=ModelFacts(model=self.model.model),
+            origin=Origin(
+                tools=", ".join(self._tool_names), url=self.model.other_server
+            ),
+        )
 
     @property
     def _tool_names(self) -> list[str]:

@@ -5,7 +5,6 @@ import importlib.util
 import json
 import shlex
 import shutil
-from collections.abc import Mapping
 from typing import Any
 
 from retrievers.agents.mcp_session import (
@@ -16,6 +15,7 @@ from retrievers.agents.mcp_session import (
 )
 from retrievers.asked_service import AskedService
 from retrievers.errors import BackendError, InputError, Problem, require_package
+from retrievers.facts import Origin, RetrieverFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.options.placeholders import error_line, expand, redact_url
@@ -116,12 +116,15 @@ class McpTool(AskedService):
         return shlex.join(self.command) or redact_url(self.url)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> RetrieverFacts:
         """The server, its tool, and the time of the oldest answer."""
-        facts = {"server": self._server_name, "tool": self.tool}
-        if self._oldest_answer:
-            facts["answered_at"] = self._oldest_answer
-        return facts
+        return RetrieverFacts(
+            origin=Origin(
+                server=self._server_name,
+                tool=self.tool,
+                answered_at=self._oldest_answer,
+            )
+        )
 
     def check(self) -> None:
         """Check that the SDK is installed and the command is found."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from retrievers.encoders.remote_encoder import (
     RemoteEncoder,
 )
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.facts import ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.options.placeholders import (
     error_line,
@@ -137,10 +139,10 @@ class BedrockEncoder(RemoteEncoder):
         )
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
         facts = self._facts(region=self.region) if self.region else self._facts()
-        return {**facts, "source": "bedrock"}
+        return replace(facts, source="bedrock")
 
     def check(self) -> None:
         """Check that AWS's chain has credentials and a region.

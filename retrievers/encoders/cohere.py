@@ -1,6 +1,5 @@
 """Cohere's embeddings."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
+from retrievers.facts import ModelFacts
 from retrievers.options.placeholders import expand
 from retrievers.services.remote_model import EndpointAccess
 from retrievers.services.service_errors import explain_unreadable
@@ -58,7 +58,7 @@ class CohereEncoder(RemoteEncoder):
         return super()._fingerprint_of(type=self.embedding_type)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
         return self._facts(
             embedding_type=self.embedding_type,

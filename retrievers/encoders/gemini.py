@@ -13,6 +13,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
+from retrievers.facts import ModelFacts
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
@@ -74,7 +75,7 @@ class GeminiEncoder(RemoteEncoder):
         return {"tasks": self._tasks, "prompts": self._prompts}
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
         task_facts = {
             f"{role}_extra": f"taskType {task}"

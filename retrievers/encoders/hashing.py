@@ -5,7 +5,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from retrievers.embedded import MAX_DIMENSIONS, Embedded, Role
+from retrievers.facts import ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Encoder
@@ -50,13 +51,13 @@ class HashingEncoder(Configured, Encoder):
         return True
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
-        return {
-            "model": "hashed 2-, 3- and 4-grams",
-            "source": "computed",
-            "dimensions": str(self.dimensions),
-        }
+        return ModelFacts(
+            model="hashed 2-, 3- and 4-grams",
+            source="computed",
+            dimensions=self.dimensions,
+        )
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Return the number of n-grams."""

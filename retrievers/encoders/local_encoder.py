@@ -2,10 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from retrievers.embedded import Embedded, Role
+from retrievers.facts import ModelFacts
 from retrievers.local.local_model import LocalModel
 from retrievers.local.text_limits import (
     UNLIMITED_TOKENS,
@@ -51,16 +53,17 @@ class LocalEncoder(LocalModel, Encoder):
         return self._fingerprint_of(prompts=self._prompts, **self._kind_options)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records: the model, its weights' source, its prompts."""
-        facts = dict(super().provenance)
+        facts = super().facts
+        settings = dict(facts.settings)
         for role, prompt in self._recorded_prompts().items():
             if prompt is not None:
-                facts[f"{role}_prompt"] = prompt
+                settings[f"{role}_prompt"] = prompt
         for name, option in self._kind_options.items():
             if option is not None:
-                facts[name] = str(option)
-        return facts
+                settings[name] = str(option)
+        return replace(facts, settings=settings)
 
     @property
     def token_limit(self) -> int | None:

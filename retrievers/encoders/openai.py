@@ -12,6 +12,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
+from retrievers.facts import ModelFacts
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
 from retrievers.services import remote_model
@@ -100,7 +101,7 @@ class OpenAIEncoder(RemoteEncoder):
         return super()._fingerprint_of(**role_options)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
         extra_facts = {
             f"{role}_extra": json.dumps(extra, ensure_ascii=False, sort_keys=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from retrievers.embedded import DenseVectors, Embedded, Role
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.facts import ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.local.weights import model_digest
 from retrievers.meter import Call
@@ -62,11 +63,9 @@ class PythonEncoder(Configured, Encoder):
         return bool(self.cache)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """The function, and its version."""
-        if not self.cache:
-            return {"call": self.call}
-        return {"call": self.call, "version": self.cache}
+        return ModelFacts(call=self.call, version=self.cache)
 
     @property
     def price(self) -> Price | None:

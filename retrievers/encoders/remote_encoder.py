@@ -12,6 +12,7 @@ from pydantic import Field
 
 from retrievers.embedded import MAX_DIMENSIONS, DenseVectors, Embedded, Role
 from retrievers.errors import BackendError
+from retrievers.facts import ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Encoder
@@ -143,16 +144,17 @@ class RemoteEncoder(RemoteModel, Encoder):
         """Return the tokens that would be billed, counted without network."""
         return Tokens(estimate_tokens(texts), exact=False)
 
-    def _facts(self, **provider_facts: str) -> Mapping[str, str]:
-        """Return what the manifest records, with facts of the provider."""
-        facts = {"model": self.model, "source": redact_url(self._url)}
-        for role, prompt in self._prompts.items():
-            if prompt:
-                facts[f"{role}_prompt"] = prompt
-        facts |= provider_facts
-        if self.dimensions is not None:
-            facts["dimensions"] = str(self.dimensions)
-        return facts
+    def _facts(self, **provider_settings: str) -> ModelFacts:
+        """Return what the manifest records, with settings of the provider."""
+        settings = {
+            f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt
+        }
+        return ModelFacts(
+            model=self.model,
+            source=redact_url(self._url),
+            settings={**settings, **provider_settings},
+            dimensions=self.dimensions,
+        )
 
     def _with_prompts(self, texts: Sequence[str], role: Role) -> list[str]:
         """Return texts with the role's prompt before them."""

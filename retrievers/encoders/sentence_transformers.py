@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import numpy as np
 from retrievers.embedded import Embedded, Role
 from retrievers.encoders.local_encoder import LocalEncoder
 from retrievers.errors import InputError, Problem
+from retrievers.facts import ModelFacts
 from retrievers.local.forward_pass import (
     EncodedText,
     approximate_tokens,
@@ -142,11 +144,9 @@ class SentenceTransformerEncoder(LocalEncoder):
         )
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records: the model, and the source of its weights."""
-        if self.truncate_dim is None:
-            return super().provenance
-        return {**super().provenance, "dimensions": str(self.truncate_dim)}
+        return replace(super().facts, dimensions=self.truncate_dim)
 
     def _recorded_prompts(self) -> Mapping[Role, str | None]:
         """Return the prompts that are sent, also the model's own."""

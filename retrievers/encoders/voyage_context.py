@@ -4,7 +4,7 @@ https://docs.voyageai.com/docs/contextualized-chunk-embeddings: `inputs` has one
 per document, and one per query.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from retrievers.embedded import Embedded, Role
@@ -13,6 +13,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
+from retrievers.facts import ModelFacts
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.services.concurrency import run_request
@@ -56,7 +57,7 @@ class VoyageContextEncoder(RemoteEncoder):
         return 1
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
         return self._facts(
             query_extra="input_type query",

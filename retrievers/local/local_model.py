@@ -5,6 +5,7 @@ import importlib.util
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from retrievers.embedded import Role
 from retrievers.errors import BackendError, InputError, Problem, install_extras
+from retrievers.facts import ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.local import text_limits
 from retrievers.local.weights import (
@@ -172,9 +174,10 @@ class LocalModel(Configured, Model):
             raise InputError(Problem("model", problem, remedy))
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records: the model, and the source of its weights."""
-        return {**self.weights.provenance, "dtype": self.dtype, "backend": self.backend}
+        settings = {"dtype": self.dtype, "backend": self.backend}
+        return replace(self.weights.facts, settings=settings)
 
     def _class(self) -> text_limits.ModelClass:
         """Return the class of sentence-transformers that loads the model."""

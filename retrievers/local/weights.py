@@ -7,8 +7,9 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from retrievers.errors import HarnessError, InputError, Problem, install_extras
+from retrievers.facts import ModelFacts
 from retrievers.files.text_files import file_digest
 from retrievers.local.text_limits import read_model_settings
 from retrievers.options.placeholders import expand
@@ -151,14 +153,13 @@ class Weights:
         return prompts.get(settings.get("default_prompt_name")) or ""
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """Model, source and revision, for the manifest."""
+    def facts(self) -> ModelFacts:
+        """Model, source, revision or digest, for the manifest."""
+        facts = ModelFacts(model=self.name_as_written, source=self._source)
         digest_name, _, digest = self.revision.rpartition(":")
-        return {
-            "model": self.name_as_written,
-            "source": self._source,
-            digest_name or "revision": digest,
-        }
+        if digest_name:
+            return replace(facts, sha256=digest)
+        return replace(facts, revision=digest)
 
     @property
     def _source(self) -> str:

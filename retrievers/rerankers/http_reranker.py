@@ -11,6 +11,7 @@ from pydantic import Field
 
 from retrievers.embedded import PairScores
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.facts import ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Reranker, TextPair, index_ranges
@@ -195,19 +196,21 @@ class HttpReranker(RemoteModel, Reranker):
         )
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records."""
-        facts = {
-            "model": self.model or "the server's",
-            "source": redact_url(self._url),
+        settings = {
             "dialect": self.dialect,
             "depth": str(self.depth),
             "max_tokens": str(self._limits.tokens),
         }
         if self.extra:
             extra_text = json.dumps(self.extra, ensure_ascii=False, sort_keys=True)
-            facts["extra"] = extra_text
-        return facts
+            settings["extra"] = extra_text
+        return ModelFacts(
+            model=self.model or "the server's",
+            source=redact_url(self._url),
+            settings=settings,
+        )
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Return an estimate of the tokens of texts, each as one side of a pair."""

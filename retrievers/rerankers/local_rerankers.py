@@ -1,6 +1,7 @@
 """Rerankers on this machine."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from retrievers.embedded import PairScores, Role
 from retrievers.errors import InputError, Problem
+from retrievers.facts import ModelFacts
 from retrievers.local.local_model import LocalModel, TokenCounts
 from retrievers.local.text_limits import (
     ModelClass,
@@ -45,9 +47,10 @@ class LocalReranker(LocalModel, Reranker):
         return self.candidate_depth
 
     @property
-    def provenance(self) -> Mapping[str, str]:
+    def facts(self) -> ModelFacts:
         """What the manifest records: the model, its weights' source, and the depth."""
-        return {**super().provenance, "depth": str(self.depth)}
+        facts = super().facts
+        return replace(facts, settings={**facts.settings, "depth": str(self.depth)})
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Return the tokens of texts, each as one side of a pair.

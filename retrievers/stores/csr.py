@@ -27,6 +27,7 @@ class CsrStore(MatrixStore):
     """
 
     forms = ("sparse",)
+    always_exact = True
 
     def __init__(self, opening: StoreOpening) -> None:
         """Create an empty store; it needs nothing of the opening."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from retrievers.conditions import QueryFilters
 from retrievers.errors import InputError, Problem
+from retrievers.facts import CollectionFacts
 from retrievers.ragged import AnyVectors, VectorForm, unit_rows
 from retrievers.ranking import Ranking
 from retrievers.store import Store
@@ -98,16 +99,15 @@ class EdgeStore(Store):
         return self._options.approximate
 
     @property
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> CollectionFacts:
         """How much of an approximate collection is in the graph or compressed."""
         if not self.approximate:
-            return {}
+            return CollectionFacts()
         with self._open_engine() as shard:
             info = shard.info()
-            return {
-                "points": str(info.points_count),
-                "indexed_points": str(info.indexed_vectors_count),
-            }
+            return CollectionFacts(
+                points=info.points_count, indexed_points=info.indexed_vectors_count
+            )
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes stored with a complete collection; None for any other."""

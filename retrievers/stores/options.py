@@ -27,6 +27,8 @@ MAX_MEMORY_MULTIVECTOR_DOCUMENTS = 1_000
 """The same for documents with a vector for each token."""
 NAMED_LOCATIONS = (MEMORY_LOCATION, EDGE_LOCATION, CSR_LOCATION)
 """Locations that are words."""
+PROCESS_LOCATIONS = (MEMORY_LOCATION, CSR_LOCATION)
+"""Locations whose collections end with the process."""
 MIN_INDEXING_KB = 1
 """The lowest threshold of indexing that a server accepts; 0 turns indexing off."""
 MIN_FULL_SCAN_KB = 10
@@ -113,10 +115,16 @@ class StoreOptions(Configured):
         if self.defer_graph and not self.m:
             problem = "there is no graph to build"
             yield Problem("store.defer_graph", problem, "set m, the links of a node")
-        is_exact_kind = self.kind in (QDRANT_KIND, CSR_LOCATION) and not self.on_server
-        if self.approximate and is_exact_kind:
+        if self.approximate and self._is_always_exact:
             problem = f"{self.location!r} knows only exact search"
             yield Problem("store", problem, 'use "edge" or a server')
+
+    @property
+    def _is_always_exact(self) -> bool:
+        """Whether the store has no index: Qdrant has one on a server alone."""
+        if not self.kind or self.on_server:
+            return False
+        return bool(getattr(store_class(self.kind), "always_exact", Store.always_exact))
 
     def check(self, form: str) -> None:
         """Raise InputError if these options do not suit vectors of the form."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from retrievers.conditions import FilterValues, QueryFilters
 from retrievers.errors import BackendError
+from retrievers.facts import CollectionFacts
 from retrievers.ragged import (
     AnyVectors,
     RaggedVectors,
@@ -59,6 +60,9 @@ class QdrantStore(Store):
     unit in the last place).
     """
 
+    always_exact = True
+    """Except on a server, which has an index: the client compares all vectors."""
+
     def __init__(self, opening: StoreOpening) -> None:
         self.collection = opening.collection
         self._options = opening.options
@@ -78,23 +82,24 @@ class QdrantStore(Store):
         return self._options.approximate
 
     @property
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> CollectionFacts:
         """The server's version; for an approximate collection also its index."""
         if not self._options.on_server:
-            return {}
+            return CollectionFacts()
         info = self._info()
-        facts = {"server": f"Qdrant {self._connection.version}"}
+        server = f"Qdrant {self._connection.version}"
         if info is None or not self.approximate:
-            return facts
+            return CollectionFacts(server=server)
         status = info.optimizer_status
         config = info.config
-        facts["points"] = str(info.points_count or 0)
-        facts["indexed_points"] = str(info.indexed_vectors_count or 0)
-        facts["optimizer"] = str(getattr(status, "error", status))
-        indexing_threshold = config.optimizer_config.indexing_threshold or 0
-        facts["indexing_threshold_kb"] = str(indexing_threshold)
-        facts["full_scan_threshold_kb"] = str(config.hnsw_config.full_scan_threshold)
-        return facts
+        return CollectionFacts(
+            server=server,
+            points=info.points_count or 0,
+            indexed_points=info.indexed_vectors_count or 0,
+            optimizer=str(getattr(status, "error", status)),
+            indexing_threshold_kb=config.optimizer_config.indexing_threshold or 0,
+            full_scan_threshold_kb=config.hnsw_config.full_scan_threshold,
+        )
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes stored with a complete collection; None for any other."""

@@ -18,7 +18,7 @@ from retrievers.stores.quantized import (
     quantize_to_bits,
     quantize_to_bytes,
 )
-from retrievers.types import ranked, round_scores
+from retrievers.types import ranked, round_scores, stored_facts
 from tests.support import small, tiny
 from tests.support.servers import OpenAIProvider, serving
 from tests.support.small import ends, planned, refusal
@@ -178,7 +178,7 @@ def test_one_embedding_pays_for_all(tmp_path):
     assert [name for name in ALL if spent[name] > 0] == ["paid", "paid-64"]
     for name in ALL:
         assert again.rankings(name) == results.rankings(name)
-        facts = results.manifest.retrievers[name].provenance
+        facts = stored_facts(results.manifest.retrievers[name].provenance)
         assert facts.get("derived_from") == (None if name == "paid" else "paid")
         assert facts.get("cut_from") == ("128" if "64" in name else None)
         assert ("least_cosine_with_asked" in facts) is ("64" in name)

@@ -73,7 +73,7 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
     )
     for name, file in files.items():
         provenance = again.manifest.retrievers[name].provenance
-        assert provenance["run"] == file and len(provenance["sha256"]) == 64
+        assert provenance.origin.run == file and len(provenance.origin.sha256) == 64
 
 
 def test_missing_queries_and_unknown_hits_of_a_saved_run_are_noted(tmp_path):
@@ -249,8 +249,8 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
             )
         assert not rankings["q-none"].doc_ids
         assert len(handler.requests) == len(queries)
-        facts = result.manifest.retrievers[name].provenance
-        assert facts["url"].startswith(url) and facts["answered_at"] >= "2"
+        origin = result.manifest.retrievers[name].provenance.origin
+        assert origin.url.startswith(url) and origin.answered_at >= "2"
     run(
         small.experiment(tmp_path, retrievers=blocks, name="again"),
         RunOptions(tmp_path / "out"),

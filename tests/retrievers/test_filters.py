@@ -141,7 +141,7 @@ def test_the_manifest_has_the_filter_and_queries_that_match_nothing(filtered_run
     _, results = filtered_run
     manifest = results.manifest
     provenance = manifest.retrievers[f"{kind}-one"].provenance
-    assert provenance["filter"] == '{"language": ["ja"]}'
+    assert provenance.conditions == '{"language": ["ja"]}'
     notes = manifest.ledger.retrievers[f"{kind}-own"].notes
     assert notes["nothing-matches-query"] == ("q3",)
 

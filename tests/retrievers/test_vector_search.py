@@ -400,7 +400,7 @@ def test_a_users_function_cuts_documents(tmp_path, monkeypatch):
     results = run(path, RunOptions(tmp_path / "out"))
     assert (
         "passages=own_cuts:lines"
-        in results.manifest.retrievers["b"].provenance["fingerprint"]
+        in results.manifest.retrievers["b"].provenance.model.fingerprint
     )
 
 

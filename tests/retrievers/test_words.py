@@ -240,9 +240,8 @@ def test_terminal_page_and_manifest_show_the_stemming(
     assert "bm25: words stemmed as English" in output.out
     folder = tmp_path / "out" / "small"
     facts = records.read_manifest(folder).retrievers["bm25"].provenance
-    assert facts["words"] == "stemmed as English" and facts["fingerprint"].endswith(
-        "stemming=english"
-    )
+    assert facts.model.word_stemming == "stemmed as English"
+    assert facts.model.fingerprint.endswith("stemming=english")
     assert "<small>words</small> <bdi>stemmed as English</bdi>" in (
         folder / "report.html"
     ).read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from pydantic import Field
 from retrievers.options.tables import Configured
 from retrievers.ragged import SparseVectors
 from retrievers.types import (
+    CollectionFacts,
     Embedded,
     Encoder,
     Limits,
@@ -154,7 +155,7 @@ class Plain(Store):
 
     @property
     def facts(self):
-        return {"plain": self._place}
+        return CollectionFacts(other={"plain": self._place})
 
     def create(self, dimensions, *, anew=False):
         self._ids = []

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from harness.english import count_of, join_names
 from harness.evaluation.warning_sentences import warning_sentence
 from harness.evaluation.warnings import WarningKind
-from harness.experiment import RelevanceConfig
 from harness.measures import parse_measure
 from harness.measures.sensitivity import RuleOutcome, winners_by_rule
 from harness.pages import visible_text
@@ -25,7 +24,6 @@ from harness.stats.power import MIN_POWER_DIFFERENCES
 from harness.wording.conclusion import lead_sentence, verdict_lines
 from harness.wording.failures import failure_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
-from retrievers.options.tables import validated
 
 MAX_NAMED_SHARES = 4
 """Retrievers up to which each has its share of labelled hits in a sentence."""
@@ -124,9 +122,7 @@ def compare_grade_rules(view: View) -> GradeRules | None:
     """
     if len(view.retrievers) < 2:
         return None
-    relevance = validated(
-        RelevanceConfig, view.resolved.relevance, "resolved.relevance"
-    )
+    relevance = view.resolved.relevance
     primary = parse_measure(view.primary)
     if primary.uses_claims or primary.uses_passages:  # its hits are not documents
         return None

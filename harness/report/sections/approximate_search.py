@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from harness.records import Results
+from harness.records import CostRow, Results
+from retrievers.types import CollectionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +44,41 @@ def compare_with_exact(results: Results) -> dict[str, ApproximationRow]:
 def _approximation_row(
     results: Results, retriever: str, counts: Mapping[str, float]
 ) -> ApproximationRow | None:
-    provenance = results.manifest.retrievers[retriever].provenance
-    stages = {
-        row["stage"]: row for row in results.cost_rows if row["retriever"] == retriever
-    }
+    facts = results.manifest.retrievers[retriever].provenance.vectors
+    stages = {row.stage: row for row in results.cost_rows if row.retriever == retriever}
     if not {"search", "search-exact"} <= stages.keys():
         return None
-    if "vector_bytes" not in provenance:
+    if facts.size_bytes is None or facts.texts is None or facts.dimensions is None:
         return None
-    vectors = int(provenance["vectors"])
-    bytes_per_vector = 4.0 * int(provenance["dimensions"])  # of 32-bit numbers
+    bytes_per_vector = 4.0 * facts.dimensions  # of 32-bit numbers
     return ApproximationRow(
-        compared=int(stages["search-exact"]["texts"]),
+        compared=stages["search-exact"].texts,
         recall_at_10=counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
         recall=counts["shared_hits"] / counts["exact_hits"],
-        bytes=float(provenance["vector_bytes"]),
-        exact_bytes=bytes_per_vector * vectors,
+        bytes=facts.size_bytes,
+        exact_bytes=bytes_per_vector * facts.texts,
         ms=_milliseconds_per_text(stages["search"]),
         exact_ms=_milliseconds_per_text(stages["search-exact"]),
-        unindexed=_unindexed(provenance),
+        unindexed=_unindexed(facts.collection),
     )
 
 
-def _milliseconds_per_text(cost_row: Mapping[str, Any]) -> float:
-    return 1e3 * float(cost_row["seconds"]) / int(cost_row["texts"])
+def _milliseconds_per_text(cost: CostRow) -> float:
+    return 1e3 * cost.seconds / cost.texts
 
 
-def _unindexed(provenance: Mapping[str, str]) -> str:
+def _unindexed(collection: CollectionFacts) -> str:
     """Return how many vectors an engine left out of its index.
 
     It leaves out segments that are small.
 
-    >>> print(_unindexed({"points": "9", "indexed_points": "0"}))
+    >>> print(_unindexed(CollectionFacts(points=9, indexed_points=0)))
     9 of 9 vectors are neither in a graph nor compressed: all of them are compared
     """
-    points = int(provenance.get("points", 0))
-    indexed = int(provenance.get("indexed_points", 0))
-    if indexed >= points:
+    unindexed = collection.unindexed_points
+    if not unindexed:
         return ""
     return (
-        f"{points - indexed:,} of {points:,} vectors are neither in a graph "
+        f"{unindexed:,} of {collection.points:,} vectors are neither in a graph "
         "nor compressed: all of them are compared"
     )

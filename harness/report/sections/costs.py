@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.records import Results
@@ -17,15 +16,6 @@ from harness.report.sections.approximate_search import (
 from harness.report.sections.cost_sentences import cost_sentences
 from harness.report.templates import Section
 from harness.report.view import View
-
-
-class VectorUnit(NamedTuple):
-    """The unit in which the size of a vector is counted."""
-
-    key: str
-    """Of the manifest."""
-    description: str
-
 
 COST_KINDS = {
     "latency": CostKind("latency", "p95 ms", "ms", lambda cost: cost.p95),
@@ -50,8 +40,8 @@ CHART_WIDTH = 568.0
 
 
 VECTOR_UNITS = {
-    "sparse": VectorUnit("nonzeros", "numbers that are not 0"),
-    "multivector": VectorUnit("tokens", "vectors, one a token"),
+    "sparse": "numbers that are not 0",
+    "multivector": "vectors, one a token",
 }
 """Kinds of retrievers whose vectors vary in size."""
 
@@ -172,15 +162,15 @@ def vector_sizes(results: Results) -> dict[str, VectorSize]:
     sizes: dict[str, VectorSize] = {}
     for retriever in results.retrievers:
         unit = VECTOR_UNITS.get(tables[retriever]["kind"])
-        provenance = results.manifest.retrievers[retriever].provenance
-        if unit is None or f"{unit.key}_per_text" not in provenance:
+        facts = results.manifest.retrievers[retriever].provenance.vectors
+        if unit is None or facts.per_text is None or facts.size_bytes is None:
             continue
         documents = results.manifest.dataset.documents
         sizes[retriever] = VectorSize(
-            counted=unit.description,
-            per_text=float(provenance[f"{unit.key}_per_text"]),
-            per_query=float(provenance[f"{unit.key}_per_query"]),
-            dimensions=int(provenance["dimensions"]),
-            bytes_per_document=float(provenance["vector_bytes"]) / documents,
+            counted=unit,
+            per_text=facts.per_text,
+            per_query=facts.per_query or 0.0,
+            dimensions=facts.dimensions or 0,
+            bytes_per_document=facts.size_bytes / documents,
         )
     return sizes

@@ -231,7 +231,7 @@ def _setting_names(view: View) -> tuple[str, ...]:
     sweep = view.resolved.sweep
     if not sweep or view.evaluation.sweep is None:
         return ()
-    axes = [axis for axis in sweep["axes"] if axis != "of"]
+    axes = [axis for axis in sweep.axes if axis != "of"]
     configurations = [name for name in view.ranked if "[" in name]
     are_in_names = all(len(_settings(name)) == len(axes) for name in configurations)
     if not are_in_names or not 0 < len(axes) <= MAX_SETTING_COLUMNS:
@@ -374,8 +374,6 @@ def _differ_too_much(milliseconds: Sequence[float]) -> bool:
 
 def _was_busy(view: View) -> bool:
     machine = view.manifest.machine
-    cores = machine.get("cores")
-    load = machine.get("load")
-    if not cores or load is None:
+    if not machine.cores or machine.load is None:
         return False
-    return bool(load > MAX_LOAD_PER_CORE * cores)
+    return machine.load > MAX_LOAD_PER_CORE * machine.cores

@@ -1,7 +1,7 @@
 """How to run an experiment again."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +12,11 @@ from harness.records import Manifest, Results
 from harness.report.paper import Citation, citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
+from retrievers.types import stored_facts
 
 
-class MachineFact(NamedTuple):
-    """A fact about the machine as text."""
+class NamedText(NamedTuple):
+    """A fact about a machine or a retriever as text."""
 
     key: str
     text: str
@@ -27,7 +28,9 @@ class ProvenanceContext:
 
     experiment: str
     """As TOML."""
-    machine: list[MachineFact]
+    machine: list[NamedText]
+    facts: dict[str, list[NamedText]]
+    """Retriever -> what it used, for those that tell it."""
     folder: str
     """Of the results, as it stands in a command."""
     quote: list[Citation]
@@ -38,10 +41,21 @@ def provenance_section(view: View) -> Section[ProvenanceContext]:
     context = ProvenanceContext(
         experiment=visible_text(tomli_w.dumps(view.manifest.experiment)),
         machine=_machine_facts(view.manifest),
+        facts=_facts_by_retriever(view.manifest),
         folder=results_path(view.results),
         quote=citation_texts(view),
     )
     return Section("again", "Run it again", context)
+
+
+def _facts_by_retriever(manifest: Manifest) -> dict[str, list[NamedText]]:
+    """Return what each retriever used, for those that tell it."""
+    facts: dict[str, list[NamedText]] = {}
+    for name, outcome in manifest.retrievers.items():
+        texts = stored_facts(outcome.provenance)
+        if texts:
+            facts[name] = [NamedText(key, text) for key, text in texts.items()]
+    return facts
 
 
 def results_path(results: Results) -> str:
@@ -58,14 +72,14 @@ def results_path(results: Results) -> str:
     return path
 
 
-def _machine_facts(manifest: Manifest) -> list[MachineFact]:
+def _machine_facts(manifest: Manifest) -> list[NamedText]:
     """Return the facts about the machine that are known, each as one text."""
-    facts: list[MachineFact] = []
-    for key, fact in manifest.machine.items():
+    facts: list[NamedText] = []
+    for key, fact in asdict(manifest.machine).items():
         if fact in ({}, None, ""):
             continue
         text = str(fact)
         if isinstance(fact, dict):
             text = ", ".join(f"{part}={detail}" for part, detail in fact.items())
-        facts.append(MachineFact(key, text))
+        facts.append(NamedText(key, text))
     return facts

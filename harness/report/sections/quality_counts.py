@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import count_of, count_queries
+from harness.experiment import RelevanceConfig
 from harness.records import DatasetFacts, Manifest, RetrieverQuality
+from harness.records.facts import JudgeRecord
 from harness.report.view import View
 
 COUNT_PHRASES = {
@@ -103,7 +105,7 @@ class DatasetContents:
     grades: list[tuple[int, int]]
     """Grades with their numbers of labels."""
     fields: list[FieldCount]
-    relevance: Mapping[str, object]
+    relevance: RelevanceConfig
 
 
 def quality_tables(view: View) -> QualityTables:
@@ -145,23 +147,24 @@ def quality_tables(view: View) -> QualityTables:
     )
 
 
-def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
+def claims_sentence(judge: JudgeRecord | None, queries: int) -> str:
     """Which judge judged how many claims, and its weakness; "" if none did.
 
-    >>> claims_sentence({}, 138)
+    >>> claims_sentence(None, 138)
     ''
     """
-    if "verdicts" not in judge:
+    if judge is None or judge.counts is None:
         return ""
     weakness = ""
-    if judge["judge"].startswith("lexical"):
+    if judge.judge.startswith("lexical"):
         weakness = "; it compares words only: a weak judge, which misses paraphrases"
-    verdicts = count_of(int(judge["verdicts"]), "verdict")
-    claims = count_of(int(judge["claims"]), "claim")
+    counts = judge.counts
+    verdicts = count_of(counts.verdicts, "verdict")
+    claims = count_of(counts.claims, "claim")
     return (
-        f"Measures by claims rest on {verdicts} of the judge {judge['judge']} on "
-        f"{claims} of {int(judge['queries']):,} of {count_queries(queries)}, "
-        f"{int(judge['unreadable']):,} of them unreadable{weakness}. "
+        f"Measures by claims rest on {verdicts} of the judge {judge.judge} on "
+        f"{claims} of {counts.queries:,} of {count_queries(queries)}, "
+        f"{counts.unreadable:,} of them unreadable{weakness}. "
         "They are undefined for the other queries."
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness.evaluation.families import ideal_reranking, reranker_depth
+from harness.evaluation.families import ideal_reranking
 from harness.measures import measure_rankings, parse_measure
 from harness.report.templates import Section
 from harness.report.view import View
@@ -94,8 +94,8 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
         if table.get("kind") != "rerank" or table.get("of") not in view.ranked:
             continue
         first_stage = str(table["of"])
-        provenance = view.manifest.retrievers[retriever].provenance
-        depth = reranker_depth(provenance) or view.resolved.depth
+        reranker = view.manifest.retrievers[retriever].provenance.reranker
+        depth = (reranker.depth if reranker else None) or view.resolved.depth
         ceiling = _ceiling(view, first_stage, depth)
         rerankings[retriever] = Reranking(first_stage, depth, ceiling)
     return rerankings

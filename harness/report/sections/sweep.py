@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.evaluation import AxisEffect, SweepChoice
-from harness.evaluation.sweep import resolved_sweep
 from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.report.templates import Section
@@ -73,10 +72,9 @@ def sweep_section(view: View) -> Section[SweepContext] | None:
     None if the experiment has no sweep, or nothing could be chosen.
     """
     choice = view.evaluation.sweep
-    sweep_config = view.resolved.sweep
-    if choice is None or sweep_config is None:
+    sweep = view.resolved.sweep
+    if choice is None or sweep is None:
         return None
-    sweep = resolved_sweep(sweep_config)
     costs = retriever_costs(view.results)
     others = [
         name

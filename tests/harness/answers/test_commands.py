@@ -108,8 +108,8 @@ def test_a_query_without_claims_and_reference_is_undefined(results) -> None:
 
 
 def test_the_manifest_names_the_judge_and_the_depth(results) -> None:
-    assert results.manifest.judge["judge"].startswith("lexical")
-    assert results.manifest.judge["depth"] == "2"
+    assert results.manifest.judge.judge.startswith("lexical")
+    assert results.manifest.judge.depth == 2
 
 
 def test_measures_by_claims_are_reproduced(results) -> None:

@@ -19,6 +19,7 @@ from harness.report.sections.costs import vector_sizes
 from harness.report.write import write_report
 from harness.running.options import RunOptions
 from retrievers.local.local_model import LocalModel
+from retrievers.types import stored_facts
 from tests.support import layouts, tiny
 from tests.support.small import BM25, planned, refusal
 
@@ -191,7 +192,7 @@ def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_pat
     )
     assert "d6" not in cut["d6"].doc_ids and "d6" in cut["q1"].doc_ids
     assert "truncated" not in results.manifest.ledger.retrievers["cut"].notes
-    assert int(results.manifest.retrievers["cut"].provenance["vectors"]) > 5
+    assert results.manifest.retrievers["cut"].provenance.vectors.texts > 5
 
 
 @pytest.mark.parametrize("store", ("", 'store = ":memory:"', 'store = "edge"'))
@@ -218,7 +219,7 @@ def test_a_second_run_embeds_nothing_and_says_the_same(
 
 def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     form, results = ran.form, ran.results
-    facts = results.manifest.retrievers[form].provenance
+    facts = stored_facts(results.manifest.retrievers[form].provenance)
 
     def numbers(vectors) -> int:
         return (

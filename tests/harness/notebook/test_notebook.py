@@ -481,7 +481,7 @@ def test_a_table_may_name_a_function(results):
     assert evaluation.rankings("table") == results.rankings("letters")
     # The price of a function is unknown.
     provenance = evaluation.manifest.retrievers["table"].provenance
-    assert "usd_per_million_tokens" not in provenance
+    assert provenance.model.price is None
 
 
 @pytest.fixture
@@ -499,8 +499,8 @@ def test_a_model_object_is_the_same_as_its_name(bi_encoder):
     evaluation = evaluated({"object": model, "name": bi_encoder, "again": copy})
     assert evaluation.rankings("object") == evaluation.rankings("name")
     provenance = evaluation.manifest.retrievers["object"].provenance
-    assert provenance["source"] == "object"
-    assert provenance["query_prompt"] == "query : "
+    assert provenance.model.source == "object"
+    assert provenance.model.settings["query_prompt"] == "query : "
     costs = evaluation.costs
     costs = costs[costs["stage"] == "embed-documents"].set_index("retriever")
     # Another object has the same weights.
@@ -515,7 +515,7 @@ def test_another_prompt_changes_the_digest_of_a_model(bi_encoder):
     before = evaluated({"object": model}).manifest.retrievers["object"].provenance
     model.prompts["query"] = "title : "
     after = evaluated({"object": model}).manifest.retrievers["object"].provenance
-    assert after["sha256"] != before["sha256"]
+    assert after.model.sha256 != before.model.sha256
 
 
 def test_a_subclass_with_its_own_encode_is_no_library_model():

@@ -181,18 +181,34 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(
     ) == before
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({}, "resolved.dataset: Value error, path: is missing"),
+        ({"path": None}, "resolved.dataset: Value error, path: "),
+        (
+            {"path": "data", "columns": None},
+            "resolved.dataset: Value error, columns: ",
+        ),
+        ({"path": "data", "match": 5}, "resolved.dataset: Value error, match"),
+        ("data", "resolved.dataset: Value error, is 'data', not a table"),
+    ],
+)
+def test_a_manifest_with_another_table_of_the_data_set_is_refused(
+    folder, table, message
+):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["resolved"]["dataset"] = table
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+
+    error = str(refusal(records.read_manifest, folder))
+
+    assert message in error and str(path) in error
+
+
 def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
     results = records.read_results(folder)
-    for table, message in (
-        ({}, "resolved.dataset.path: is missing"),
-        ({"path": None}, "resolved.dataset.path: "),
-        ({"path": "data", "columns": None}, "resolved.dataset.columns: "),
-        ({"path": "data", "match": 5}, "match"),
-    ):
-        resolved = replace(results.manifest.resolved, dataset=table)
-        other = replace(results, manifest=replace(results.manifest, resolved=resolved))
-        error = str(refusal(records.find_dataset, other))
-        assert message in error and str(folder / "manifest.json") in error
     resolved = replace(results.manifest.resolved, primary="RR@7")
     error = refusal(
         stored_scores,

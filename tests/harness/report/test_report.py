@@ -32,6 +32,7 @@ from harness.report.sections import decision, fails, query_groups
 from harness.report.view import build_view
 from harness.report.write import write_report
 from retrievers.errors import InputError
+from retrievers.types import parse_facts
 from tests.support import hostile, small
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -404,7 +405,7 @@ class StageCost(NamedTuple):
     texts: int
     cached: int
     usd: float
-    p50_ms: float
+    p50_ms: float | None
 
 
 PRICED_RETRIEVERS = ("dense", "words", "both")
@@ -434,7 +435,7 @@ def priced_manifest(manifest, encoder, price, cached_tokens):
     counts = {}
     if cached_tokens:
         counts["embed-queries"] = {"cached_tokens": cached_tokens}
-    outcome = records.RetrieverOutcome(error="", provenance=provenance)
+    outcome = records.RetrieverOutcome(error="", provenance=parse_facts(provenance))
     quality = records.RetrieverQuality(counts=counts)
     return replace(
         manifest,
@@ -449,26 +450,28 @@ def priced_manifest(manifest, encoder, price, cached_tokens):
 
 def cost_row(retriever, cost):
     """A row of costs.csv."""
-    return {
-        "retriever": retriever,
-        "stage": cost.stage,
-        "calls": 1,
-        "texts": cost.texts,
-        "cached": cost.cached,
-        "tokens": 0,
-        "usd": cost.usd,
-        "seconds": 1.0,
-        "p50_ms": cost.p50_ms,
-        "p95_ms": 2 * cost.p50_ms,
-        "p99_ms": 3 * cost.p50_ms,
-        "measured_at": "2026-11-20",
-    }
+    latency = None
+    if cost.p50_ms is not None:
+        latency = records.StageLatency(
+            cost.p50_ms, 2 * cost.p50_ms, 3 * cost.p50_ms, "2026-11-20"
+        )
+    return records.CostRow(
+        retriever=retriever,
+        stage=cost.stage,
+        calls=1,
+        texts=cost.texts,
+        cached=cost.cached,
+        tokens=0,
+        usd=cost.usd,
+        seconds=1.0,
+        latency=latency,
+    )
 
 
 ALL_CACHED = {
     "dense": [
-        StageCost("embed-queries", 10, 10, 0.0, math.nan),
-        StageCost("search", 10, 0, 0.0, math.nan),
+        StageCost("embed-queries", 10, 10, 0.0, None),
+        StageCost("search", 10, 0, 0.0, None),
     ],
     "words": [StageCost("search", 10, 0, 0.0, 1.0)],
     "both": [StageCost("fuse", 10, 0, 0.0, 0.5)],
@@ -508,7 +511,7 @@ def fusion_costs(results):
     return priced(
         results,
         dense=[
-            StageCost("embed-documents", 100, 0, 0.5, math.nan),
+            StageCost("embed-documents", 100, 0, 0.5, None),
             StageCost("embed-queries", 10, 5, 0.00005, 20.0),
             StageCost("search", 10, 0, 0.0, 2.0),
         ],

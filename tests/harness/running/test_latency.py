@@ -128,7 +128,7 @@ def test_a_timed_request_that_fails_leaves_the_times_of_the_run(
         results = small.ran(tmp_path, retrievers=small.BM25 + table, more=ALL)
     assert results.retrievers == ("bm25", "ours")
     assert retriever_costs(results)["ours"].p95
-    assert "403" in results.manifest.retrievers["ours"].provenance["not_timed"]
+    assert "403" in results.manifest.retrievers["ours"].provenance.answers.not_timed
 
 
 def test_a_rerun_from_the_cache_with_the_service_gone_is_no_failure(

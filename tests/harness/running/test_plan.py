@@ -266,7 +266,7 @@ def test_a_missing_key_leaves_cached_rankings_without_a_latency(
         results = small.ran(tmp_path, retrievers=retrievers, more=TIMED)
     assert results.rankings("paid") == first.rankings("paid")
     assert retriever_costs(results)["paid"].p95 is None
-    reason = results.manifest.retrievers["paid"].provenance["not_timed"]
+    reason = results.manifest.retrievers["paid"].provenance.answers.not_timed
     assert "OPENAI_API_KEY" in reason
 
 

@@ -1,0 +1,493 @@
+"""What a retriever used, for the manifest.
+
+A manifest has one text under each key: this module alone knows the keys, and their
+order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from retrievers.prices import Price
+
+COUNT_KEYS = (
+    "trials",
+    "answers_compared",
+    "answers_changed",
+    "vectors",
+    "dimensions",
+    "points",
+    "indexed_points",
+)
+"""Keys whose text is a whole number."""
+NUMBER_KEY_ENDS = (
+    "vector_bytes",
+    "usd_per_thousand_searches",
+    "_per_text",
+    "_per_query",
+)
+"""Ends of keys whose text is a number."""
+RERANKER_PREFIX = "reranker "
+"""Stands before the keys of a reranker."""
+MAX_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """A model, or a function in its place; "" and None for what it does not have."""
+
+    model: str = ""
+    source: str = ""
+    """Where it is: a server's address, the hub, a folder."""
+    revision: str = ""
+    """Its commit in the hub."""
+    sha256: str = ""
+    """The digest of its weights."""
+    fingerprint: str = ""
+    """All that changes a ranking, if the retriever itself is the model."""
+    word_stemming: str = ""
+    """How words are stemmed that are compared."""
+    call: str = ""
+    """The function that is called."""
+    version: str = ""
+    """Of the function."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Options that people want to know: prompts, number type, region."""
+    dimensions: int | None = None
+    price: Price | None = None
+    """Without a source if it is free."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerFacts:
+    """A reranker, and how many hits of a query it reads; None if that is unknown."""
+
+    model: ModelFacts = ModelFacts()
+    depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionFacts:
+    """The engine of a store, and the state of a collection's index."""
+
+    server: str = ""
+    """The server with its version; "" if there is none."""
+    points: int | None = None
+    """Of an approximate collection."""
+    indexed_points: int | None = None
+    """Those in the graph, or compressed."""
+    optimizer: str = ""
+    indexing_threshold_kb: int | None = None
+    full_scan_threshold_kb: int | None = None
+    other: Mapping[str, str] = field(default_factory=dict)
+    """What a store of another package tells, under its own keys."""
+
+    @property
+    def unindexed_points(self) -> int:
+        """Points that are neither in the graph nor compressed."""
+        return max((self.points or 0) - (self.indexed_points or 0), 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorFacts:
+    """The vectors of a corpus, and how they are searched."""
+
+    derived_from: str = ""
+    """The retriever whose encoder's vectors are made smaller."""
+    cut_from: int | None = None
+    """The dimensions of vectors that were cut."""
+    least_cosine: float | None = None
+    """Between cut vectors and those that the encoder gives at this size."""
+    store: str = ""
+    search: str = ""
+    """"exact" or "approximate"."""
+    quantization: str = ""
+    collection: CollectionFacts = CollectionFacts()
+    dimensions: int | None = None
+    texts: int | None = None
+    """Documents, or passages, that have vectors."""
+    size_bytes: float | None = None
+    """What a fast search needs in memory."""
+    nonzeros_per_text: float | None = None
+    nonzeros_per_query: float | None = None
+    tokens_per_text: float | None = None
+    """Vectors of a text, one for each token."""
+    tokens_per_query: float | None = None
+
+    @property
+    def per_text(self) -> float | None:
+        """The numbers, or vectors, of a text; None if all texts have as many."""
+        if self.nonzeros_per_text is None:
+            return self.tokens_per_text
+        return self.nonzeros_per_text
+
+    @property
+    def per_query(self) -> float | None:
+        """The same of a query."""
+        if self.nonzeros_per_query is None:
+            return self.tokens_per_query
+        return self.nonzeros_per_query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the answers of a system with an index of its own are from."""
+
+    tools: str = ""
+    """The names of an agent's tools."""
+    server: str = ""
+    """The name of an MCP server."""
+    tool: str = ""
+    url: str = ""
+    run: str = ""
+    """A file of rankings."""
+    sha256: str = ""
+    """The digest of that file."""
+    answered_at: str = ""
+    """The time of the oldest answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFacts:
+    """What a run noticed about a retriever's answers."""
+
+    passages: str = ""
+    """What its passages are, if they are not what it returned."""
+    trials: int | None = None
+    """How often a retriever was run that may answer differently each time."""
+    compared: int | None = None
+    """Timed answers that were compared with those of the run."""
+    changed: int | None = None
+    """Those of them that were different."""
+    not_timed: str = ""
+    """Why single queries could not be timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverFacts:
+    """What one retriever used: its model, vectors, reranker, the origin of answers."""
+
+    model: ModelFacts = ModelFacts()
+    origin: Origin = Origin()
+    vectors: VectorFacts = VectorFacts()
+    conditions: str = ""
+    """What queries require of documents, as JSON."""
+    reranker: RerankerFacts | None = None
+    answers: AnswerFacts = AnswerFacts()
+    other: Mapping[str, str] = field(default_factory=dict)
+    """What retrievers of other packages tell, under their own keys."""
+
+    @property
+    def dimensions(self) -> int | None:
+        """The numbers of a vector: of those that were searched, else of the model."""
+        if self.vectors.dimensions is None:
+            return self.model.dimensions
+        return self.vectors.dimensions
+
+
+class _Form(NamedTuple):
+    """How the content of a field is written, and read; None if a text is no such."""
+
+    write: Callable[[Any], str]
+    parse: Callable[[str], str | float | None]
+
+
+class _StoredField(NamedTuple):
+    """A field of a record with its key in the manifest."""
+
+    key: str
+    field: str
+    form: _Form
+
+
+def _read_count(text: str) -> int | None:
+    return int(text) if _is_count(text) else None
+
+
+def _read_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf else None
+
+
+def _read_signed_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MAX_DIGITS
+
+
+TEXT = _Form(str, str)
+COUNT = _Form(str, _read_count)
+BYTES = _Form("{:.0f}".format, _read_number)
+AVERAGE = _Form("{:.4g}".format, _read_number)
+COSINE = _Form("{:.6f}".format, _read_signed_number)
+PRICE = _Form("{:g}".format, _read_number)
+
+MODEL_FIELDS = (
+    _StoredField("model", "model", TEXT),
+    _StoredField("source", "source", TEXT),
+    _StoredField("revision", "revision", TEXT),
+    _StoredField("sha256", "sha256", TEXT),
+    _StoredField("fingerprint", "fingerprint", TEXT),
+    _StoredField("words", "word_stemming", TEXT),
+    _StoredField("call", "call", TEXT),
+    _StoredField("version", "version", TEXT),
+)
+DIMENSIONS_FIELD = _StoredField("dimensions", "dimensions", COUNT)
+PRICE_FIELDS = (
+    _StoredField("usd_per_million_tokens", "usd_per_million_tokens", PRICE),
+    _StoredField("usd_per_thousand_searches", "usd_per_thousand_searches", PRICE),
+    _StoredField("price_source", "source", TEXT),
+)
+DEPTH_KEY = "depth"
+FIRST_ORIGIN_FIELDS = (
+    _StoredField("tools", "tools", TEXT),
+    _StoredField("server", "server", TEXT),
+    _StoredField("tool", "tool", TEXT),
+)
+URL_FIELD = _StoredField("url", "url", TEXT)
+RUN_FIELDS = (
+    _StoredField("run", "run", TEXT),
+    _StoredField("sha256", "sha256", TEXT),
+)
+ANSWERED_FIELD = _StoredField("answered_at", "answered_at", TEXT)
+ORIGIN_FIELDS = (*FIRST_ORIGIN_FIELDS, URL_FIELD, *RUN_FIELDS, ANSWERED_FIELD)
+REDUCTION_FIELDS = (
+    _StoredField("derived_from", "derived_from", TEXT),
+    _StoredField("cut_from", "cut_from", COUNT),
+    _StoredField("least_cosine_with_asked", "least_cosine", COSINE),
+    _StoredField("store", "store", TEXT),
+    _StoredField("search", "search", TEXT),
+    _StoredField("quantization", "quantization", TEXT),
+)
+COLLECTION_FIELDS = (
+    _StoredField("server", "server", TEXT),
+    _StoredField("points", "points", COUNT),
+    _StoredField("indexed_points", "indexed_points", COUNT),
+    _StoredField("optimizer", "optimizer", TEXT),
+    _StoredField("indexing_threshold_kb", "indexing_threshold_kb", COUNT),
+    _StoredField("full_scan_threshold_kb", "full_scan_threshold_kb", COUNT),
+)
+SIZE_FIELDS = (
+    DIMENSIONS_FIELD,
+    _StoredField("vectors", "texts", COUNT),
+    _StoredField("vector_bytes", "size_bytes", BYTES),
+    _StoredField("nonzeros_per_text", "nonzeros_per_text", AVERAGE),
+    _StoredField("nonzeros_per_query", "nonzeros_per_query", AVERAGE),
+    _StoredField("tokens_per_text", "tokens_per_text", AVERAGE),
+    _StoredField("tokens_per_query", "tokens_per_query", AVERAGE),
+)
+CONDITIONS_FIELD = _StoredField("filter", "conditions", TEXT)
+ANSWER_FIELDS = (
+    _StoredField("passages", "passages", TEXT),
+    _StoredField("trials", "trials", COUNT),
+    _StoredField("answers_compared", "compared", COUNT),
+    _StoredField("answers_changed", "changed", COUNT),
+    _StoredField("not_timed", "not_timed", TEXT),
+)
+KEYS_BEHIND_SETTINGS = {
+    stored.key
+    for stored in (
+        *PRICE_FIELDS,
+        URL_FIELD,
+        ANSWERED_FIELD,
+        *REDUCTION_FIELDS,
+        *SIZE_FIELDS[1:],
+        CONDITIONS_FIELD,
+        *ANSWER_FIELDS,
+    )
+}
+"""Keys that never stand before the settings of a model."""
+
+
+def stored_facts(facts: RetrieverFacts) -> dict[str, str]:
+    """Return facts as a manifest has them, in its order.
+
+    >>> price = Price(0.02, "a page", 0)
+    >>> model = ModelFacts(model="m", settings={"region": "eu"}, price=price)
+    >>> stored = stored_facts(RetrieverFacts(model=model))
+    >>> stored["usd_per_million_tokens"], [*stored][:2]
+    ('0.02', ['model', 'region'])
+    >>> parse_facts(stored).model == model
+    True
+    """
+    return dict(_fact_texts(facts))
+
+
+def _fact_texts(facts: RetrieverFacts) -> Iterator[tuple[str, str]]:
+    yield from _model_texts(facts.model)
+    yield from _texts(facts.origin, ORIGIN_FIELDS)
+    yield from _texts(facts.vectors, REDUCTION_FIELDS)
+    yield from _texts(facts.vectors.collection, COLLECTION_FIELDS)
+    yield from facts.vectors.collection.other.items()
+    yield from _texts(facts.vectors, SIZE_FIELDS)
+    yield from _texts(facts, (CONDITIONS_FIELD,))
+    if facts.reranker is not None:
+        for key, text in _model_texts(facts.reranker.model):
+            yield f"{RERANKER_PREFIX}{key}", text
+        if facts.reranker.depth is not None:
+            yield f"{RERANKER_PREFIX}{DEPTH_KEY}", str(facts.reranker.depth)
+    yield from facts.other.items()
+    yield from _texts(facts.answers, ANSWER_FIELDS)
+
+
+def stored_model_facts(facts: ModelFacts) -> dict[str, str]:
+    """Return a model's facts as a manifest has them."""
+    return dict(_model_texts(facts))
+
+
+def _model_texts(model: ModelFacts) -> Iterator[tuple[str, str]]:
+    yield from _texts(model, MODEL_FIELDS)
+    yield from model.settings.items()
+    yield from _texts(model, (DIMENSIONS_FIELD,))
+    price = model.price
+    if price is not None:
+        per_tokens, per_searches, source = PRICE_FIELDS
+        yield per_tokens.key, per_tokens.form.write(price.usd_per_million_tokens)
+        if price.usd_per_thousand_searches:
+            yield from _texts(price, (per_searches,))
+        yield from _texts(price, (source,))
+
+
+def _texts(record: object, fields: Sequence[_StoredField]) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a record that have a content, under their keys."""
+    for stored in fields:
+        content = getattr(record, stored.field)
+        if content not in ("", None):
+            yield stored.key, stored.form.write(content)
+
+
+def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
+    """Return the facts in a manifest, or those of a retriever of another package.
+
+    Unknown keys before a price, vectors and conditions are a model's settings.
+
+    Raises:
+        ValueError: a number is none.
+    """
+    _check_texts(stored)
+    first, later_texts = _split_at_settings(stored)
+    reranker = _take_reranker(later_texts)
+    run_fields = RUN_FIELDS if "run" in stored else ()
+    origin_fields = _take(first, (*FIRST_ORIGIN_FIELDS, *run_fields))
+    origin_fields |= _take(later_texts, (URL_FIELD, *run_fields, ANSWERED_FIELD))
+    first_dimensions = _take(dict(first), (DIMENSIONS_FIELD,))
+    model = _take_model(first, later_texts)
+    vectors = VectorFacts(
+        **_take(later_texts, (*REDUCTION_FIELDS, *SIZE_FIELDS)),
+        collection=CollectionFacts(**_take(later_texts, COLLECTION_FIELDS)),
+    )
+    if vectors != VectorFacts() and vectors.dimensions is None:
+        vectors = replace(vectors, **first_dimensions)
+    conditions = _take(later_texts, (CONDITIONS_FIELD,)).get(CONDITIONS_FIELD.field, "")
+    return RetrieverFacts(
+        model=model,
+        origin=Origin(**origin_fields),
+        vectors=vectors,
+        conditions=conditions,
+        reranker=reranker,
+        answers=AnswerFacts(**_take(later_texts, ANSWER_FIELDS)),
+        other=later_texts,
+    )
+
+
+def parse_model_facts(stored: Mapping[str, str]) -> ModelFacts:
+    """Return the facts of a model of another package.
+
+    Raises:
+        ValueError: a number is none.
+    """
+    _check_texts(stored)
+    first, later_texts = _split_at_settings(stored)
+    model = _take_model(first, later_texts)
+    return replace(model, settings={**model.settings, **later_texts})
+
+
+class _SplitFacts(NamedTuple):
+    """Texts under their keys, which are taken out when they are read."""
+
+    first: dict[str, str]
+    """Those of a model before its price."""
+    later_texts: dict[str, str]
+
+
+def _split_at_settings(stored: Mapping[str, str]) -> _SplitFacts:
+    count = 0
+    for key in stored:
+        if key in KEYS_BEHIND_SETTINGS or key.startswith(RERANKER_PREFIX):
+            break
+        count += 1
+    first = dict(islice(stored.items(), count))
+    later_texts = {key: text for key, text in stored.items() if key not in first}
+    return _SplitFacts(first, later_texts)
+
+
+def _take(texts: dict[str, str], fields: Sequence[_StoredField]) -> dict[str, Any]:
+    """Return the fields that texts have a content for, and remove these texts."""
+    contents: dict[str, Any] = {}
+    for stored in fields:
+        content = stored.form.parse(texts.get(stored.key, ""))
+        if content not in ("", None):
+            contents[stored.field] = content
+            del texts[stored.key]
+    return contents
+
+
+def _take_model(first: dict[str, str], later_texts: dict[str, str]) -> ModelFacts:
+    """Return a model; what is unknown of the first texts are its settings."""
+    per_tokens, per_searches, source = PRICE_FIELDS
+    price = None
+    price_fields = _take(later_texts, (per_tokens,))
+    if price_fields:
+        price_fields.setdefault(source.field, "")
+        price = Price(**{**price_fields, **_take(later_texts, (source, per_searches))})
+    identity = {**_take(later_texts, MODEL_FIELDS), **_take(first, MODEL_FIELDS)}
+    dimensions = _take(first, (DIMENSIONS_FIELD,))
+    return ModelFacts(**identity, **dimensions, price=price, settings=first)
+
+
+def _take_reranker(later_texts: dict[str, str]) -> RerankerFacts | None:
+    """Return the reranker, and remove its texts; None if there is none."""
+    stored = {
+        key.removeprefix(RERANKER_PREFIX): text
+        for key, text in later_texts.items()
+        if key.startswith(RERANKER_PREFIX)
+    }
+    if not stored:
+        return None
+    for key in stored:
+        del later_texts[f"{RERANKER_PREFIX}{key}"]
+    first, others = _split_at_settings(stored)
+    depth = _read_count(stored.get(DEPTH_KEY, ""))
+    if depth is not None:
+        others.pop(DEPTH_KEY, None)
+    model = _take_model(first, others)
+    model = replace(model, settings={**model.settings, **others})
+    return RerankerFacts(model=model, depth=depth)
+
+
+def _check_texts(stored: Mapping[str, str]) -> None:
+    """Refuse facts that are no texts, or not the numbers that they should be.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for key, text in stored.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{key} is {text!r:.40}, not a text")
+        if key in COUNT_KEYS and not _is_count(text):
+            raise ValueError(f"{key} is {text!r:.40}, not a whole number")
+        if key.endswith(NUMBER_KEY_ENDS) and _read_number(text) is None:
+            raise ValueError(f"{key} is {text!r:.40}, not a number from 0")
