@@ -11,7 +11,8 @@ Against pytrec_eval-terrier, ir-measures and, where it is installed, ranx.
     python benchmarks/scoring.py --compare 20 2000
         `compare` of so many retrievers on so many queries x 100 hits, all pairs,
         from run files to page and JSON: processor time, beside that of pandas
-        reading the lines. PYTHONPATH names the checkout that is measured.
+        reading the lines. The checkout that is measured is the folder in which it
+        is started, which PYTHONPATH must name too.
 
 The same dictionaries go to every program, in one process; conversion is inside the
 clock, as is pytrec_eval's RelevanceEvaluator(...). The first call is reported apart
