@@ -13,7 +13,7 @@ import tomli_w
 from harness import records
 from harness.build.build import build
 from harness.english import join_names
-from harness.experiment import load, walk_texts, with_run_paths
+from harness.experiment import RawTable, load, walk_texts, with_run_paths
 from harness.pipeline import run_built
 from harness.records import Results
 from harness.running.options import RunOptions
@@ -104,15 +104,16 @@ def _refuse_objects(folder: Path) -> None:
 def _experiment_text(earlier: Results) -> str:
     """The experiment of a manifest as TOML, with the data set where it is now."""
     manifest = earlier.manifest
-    experiment = with_run_paths(manifest.experiment, Path(manifest.experiment_file))
-    dataset = experiment["dataset"]
+    experiment = RawTable(manifest.experiment)
+    experiment = with_run_paths(experiment, Path(manifest.experiment_file))
+    dataset = experiment.get("dataset")
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
     reference = records.find_dataset(earlier)
     if reference.scheme:
         table["path"] = reference.name
     else:
         table["path"] = reference.folder.resolve().as_posix()
-    return tomli_w.dumps({**experiment, "dataset": table})
+    return tomli_w.dumps(experiment.with_options(dataset=table).options)
 
 
 def _refuse_changed_data(earlier: Results, digest: str) -> None:

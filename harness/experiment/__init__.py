@@ -19,6 +19,7 @@ from harness.experiment.locate import locate_dataset as locate_dataset
 from harness.experiment.locate import with_run_paths as with_run_paths
 from harness.experiment.parse import parse_experiment as parse_experiment
 from harness.experiment.parse_measures import MeasuredExperiment as MeasuredExperiment
+from harness.experiment.raw_table import RawTable as RawTable
 from harness.experiment.retriever_config import NAME_PATTERN as NAME_PATTERN
 from harness.experiment.retriever_config import SWEPT_NAME as SWEPT_NAME
 from harness.experiment.table_values import unset_variables as unset_variables

@@ -1,10 +1,10 @@
 """The options of a class as a model."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_type_hints
 
 import pydantic
 from pydantic import (
@@ -15,12 +15,14 @@ from pydantic import (
     GetJsonSchemaHandler,
     create_model,
 )
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem
 from retrievers.options.tables import StrictTable, as_validation_error, validated
 
-JsonSchema = dict[str, Any]
+KIND_KEYS = ("kind", "options")
+"""Keys of a table that every kind has in its own form."""
 
 
 class _Arguments(StrictTable):
@@ -39,6 +41,15 @@ class PartConfig(StrictTable):
     def as_table(self) -> dict[str, Any]:
         """Return the table as an experiment file has it."""
         return {"kind": self.kind, **self.options}
+
+
+class _Option(NamedTuple):
+    """One option of a class, as pydantic defines a field."""
+
+    key: str
+    annotation: Any
+    default: Any
+    """A value, a description of the field, or `...` if the option is required."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,7 @@ class PartField:
 
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchema:
+    ) -> JsonSchemaValue:
         """Return the schema of all kinds, those of other packages too."""
         kinds = sorted(self.list_kinds())
         tables = [kind_table(self.find_class(kind), kind) for kind in kinds]
@@ -105,7 +116,7 @@ def options_model(cls: type) -> type[BaseModel]:
 
     These are its fields if it is a pydantic model, else its keyword arguments.
     """
-    return _create_model(cls, _model_fields(cls))
+    return _create_model(cls, _options_of(cls))
 
 
 def kind_table(
@@ -118,34 +129,36 @@ def kind_table(
         kind: its name.
         base: has the keys of all such tables.
     """
-    model_fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    options = [_Option("kind", Literal[kind], ...)]
     if base is not None:
-        base_fields = _model_fields(base)
-        own_keys = base_fields.keys() - {"kind", "options"}
-        model_fields |= {
-            key: base_fields[key] for key in base_fields if key in own_keys
-        }
-    return _create_model(cls, model_fields | _model_fields(cls))
+        shared = _options_of(base)
+        options += [option for option in shared if option.key not in KIND_KEYS]
+    return _create_model(cls, [*options, *_options_of(cls)])
 
 
-def _create_model(cls: type, model_fields: dict[str, Any]) -> type[BaseModel]:
+def _create_model(cls: type, options: Sequence[_Option]) -> type[BaseModel]:
+    """Return a model with a field for each option; of two with one key, the last."""
+    model_fields: Any = {
+        option.key: (option.annotation, option.default) for option in options
+    }
     doc = inspect.getdoc(cls)
     return create_model(cls.__name__, __base__=_Arguments, __doc__=doc, **model_fields)
 
 
-def _model_fields(cls: type) -> dict[str, Any]:
-    """Return the options of a class as pydantic defines fields: type and default."""
+def _options_of(cls: type) -> list[_Option]:
+    """Return the options of a class: its fields, else its keyword arguments."""
     if issubclass(cls, BaseModel):
-        return {
-            name: (field.annotation, field) for name, field in cls.model_fields.items()
-        }
+        return [
+            _Option(key, field.annotation, field)
+            for key, field in cls.model_fields.items()
+        ]
     types = get_type_hints(cls.__init__)
-    model_fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(cls).parameters.items():
+    options: list[_Option] = []
+    for key, parameter in inspect.signature(cls).parameters.items():
         is_required = parameter.default is parameter.empty
         default = ... if is_required else parameter.default
-        model_fields[name] = (types.get(name, Any), default)
-    return model_fields
+        options.append(_Option(key, types.get(key, Any), default))
+    return options
 
 
 def kind_union(name: str, tables: Iterable[type[BaseModel]]) -> type[BaseModel]:

@@ -2,13 +2,18 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
-from harness.experiment.experiment_tables import SweepConfig
+from harness.experiment.experiment_tables import Sweep, SweepConfig
+from harness.experiment.raw_table import (
+    NotATable,
+    RawTable,
+    RetrieverEntry,
+    names_in_of,
+)
 from harness.experiment.value_labels import label_axis
-from harness.experiment.variants import RetrieverEntry
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
 
@@ -16,10 +21,28 @@ MAX_SWEEP_CONFIGURATIONS = 500
 UNSWEPT_KEYS = ("name", "variants", "derive")
 """Keys of a retriever's table that its configurations do not have."""
 
-AcceptsTable = Callable[[Mapping[str, Any]], bool]
+AcceptsTable = Callable[[RawTable], bool]
 """Whether a retriever's table has no error."""
-RetrieverTables = Mapping[str, Mapping[str, Any]]
-"""Retriever -> its table, as it is written."""
+
+
+class ExpandedSweep(NamedTuple):
+    """An experiment whose sweep is written out."""
+
+    tables: RawTable
+    """Of the experiment: its `sweep` is a `Sweep`, and the default is the baseline if
+    there is none."""
+    configurations: list[RetrieverEntry]
+    """The retrievers that the sweep adds."""
+
+
+class _AxisKey(NamedTuple):
+    """The key of `[sweep]` that names an axis."""
+
+    text: str
+    part: str
+    """The retriever that the key names; empty if it names none."""
+    path: str
+    """The key in a retriever's table, such as `chunk.size`."""
 
 
 class _Axis(NamedTuple):
@@ -33,15 +56,102 @@ class _Axis(NamedTuple):
     labels: tuple[str, ...]
     """The values in names of configurations."""
 
+    def set_value(self, table: RawTable, number: int) -> RawTable:
+        """Return a table with a value of the axis; a chunk size of 0 is no chunk.
 
-def expand_sweep(
-    tables: Mapping[str, Any], accepts: AcceptsTable
-) -> tuple[dict[str, Any], list[RetrieverEntry]]:
-    """Return the tables of an experiment with its sweep, and the configurations.
+        Raises:
+            NotATable: the key is below one that has no table.
+        """
+        option = self.values[number]
+        if self.path == ("chunk", "size") and option == 0:
+            return table.without("chunk")
+        if isinstance(option, tuple):
+            option = list(option)
+        return table.with_nested(self.path, option)
 
-    In the tables, `sweep` has the form of `Sweep`, and the default is the baseline if
-    there is none. The configurations are retrievers. An axis varies every retriever in
-    `of` whose table has the key; of one that has it not, those of its parts that do.
+
+@dataclass(frozen=True, slots=True)
+class _SweptRetrievers:
+    """The retrievers of a file, some of which a sweep varies."""
+
+    tables: Mapping[str, RawTable]
+    of: tuple[str, ...]
+    """Those whose configurations are tried."""
+    accepts: AcceptsTable
+
+    def parts_of(self, retriever: str, users: tuple[str, ...] = ()) -> set[str]:
+        """Return a retriever and all that it uses, if these are tables of the file.
+
+        A circle is reported elsewhere.
+
+        Args:
+            retriever: its name.
+            users: the retrievers that use it.
+        """
+        parts = {retriever}
+        if retriever not in self.tables or retriever in users:
+            return parts
+        for name in names_in_of(self.tables[retriever]):
+            parts |= self.parts_of(name, (*users, retriever))
+        return parts
+
+    def read_key(self, key: str) -> _AxisKey:
+        """Return what the key of an axis names: a part's key, or one of any table."""
+        part, _, path = key.partition(".")
+        if part in self.tables and path and part not in self.tables[self.of[0]]:
+            return _AxisKey(key, part, path)
+        return _AxisKey(key, "", key)
+
+    def named_targets(self, part: str) -> dict[str, frozenset[str]]:
+        """Return the retrievers in `of` that use a part, with it."""
+        targets: dict[str, frozenset[str]] = {}
+        for name in self.of:
+            is_used = part in self.parts_of(name)
+            targets[name] = frozenset({part} if is_used else ())
+        return targets
+
+    def targets_with_key(self, axis: _Axis) -> dict[str, frozenset[str]]:
+        """Return each retriever in `of` with the tables that have an axis's key.
+
+        If no table has it, it is a key of the first: the error then says so.
+        """
+        targets: dict[str, frozenset[str]] = {}
+        for name in self.of:
+            candidates = [name]
+            if not self._has_key(name, axis):
+                candidates = sorted(self.parts_of(name) - {name})
+            targets[name] = frozenset(
+                part
+                for part in candidates
+                if part in self.tables and self._has_key(part, axis)
+            )
+        if not any(targets.values()):
+            targets[self.of[0]] = frozenset({self.of[0]})
+        return targets
+
+    def _has_key(self, retriever: str, axis: _Axis) -> bool:
+        """Whether a retriever's table may have an axis's key.
+
+        That it has an error of its own does not count: it is reported with the others.
+        """
+        table = self.tables[retriever].without("variants", "derive")
+        if not self.accepts(table):
+            return True
+        for number in range(len(axis.values)):
+            try:
+                changed = axis.set_value(table, number)
+            except NotATable:
+                continue
+            if changed != table and self.accepts(changed):
+                return True
+        return False
+
+
+def expand_sweep(tables: RawTable, accepts: AcceptsTable) -> ExpandedSweep:
+    """Return an experiment with its sweep written out, and the configurations.
+
+    The configurations are retrievers. An axis varies every retriever in `of` whose
+    table has the key; of one that has it not, those of its parts that do.
 
     Args:
         tables: as they are written.
@@ -52,62 +162,74 @@ def expand_sweep(
 
     >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
     >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}
-    >>> tables = {"retrievers": [base], "sweep": sweep}
-    >>> _, entries = expand_sweep(tables, lambda table: True)
-    >>> [entry.table["name"] for entry in entries]
+    >>> tables = RawTable({"retrievers": [base], "sweep": sweep})
+    >>> expanded = expand_sweep(tables, lambda table: True)
+    >>> [entry.name for entry in expanded.configurations]
     ['words[0.9, 0]', 'words[0.9, 0.4]', 'words[1.2, 0]', 'words[1.2, 0.4]']
     """
-    retrievers = _retriever_tables(tables.get("retrievers"))
-    sweep = _parse_sweep(tables["sweep"], retrievers)
+    retriever_tables = _retriever_tables(tables)
+    sweep = _parse_sweep(tables, list(retriever_tables))
     of = (sweep.of,) if isinstance(sweep.of, str) else sweep.of
-    unknown = [name for name in of if name not in retrievers]
+    unknown = [name for name in of if name not in retriever_tables]
     if unknown:
-        raise InputError([_unknown_retriever(name, retrievers) for name in unknown])
-    axes = _read_axes(sweep.model_extra or {}, of, retrievers, accepts)
+        raise InputError(
+            [_unknown_retriever(name, list(retriever_tables)) for name in unknown]
+        )
+    retrievers = _SweptRetrievers(retriever_tables, of, accepts)
+    axes = _read_axes(sweep, retrievers)
     writer = _ConfigurationWriter(retrievers, axes)
     count = sum(map(writer.count_configurations, of))
     if count > MAX_SWEEP_CONFIGURATIONS:
         limit = f"at most {MAX_SWEEP_CONFIGURATIONS} are run"
         problem = f"makes {count:,} configurations; {limit}"
         raise InputError(Problem("sweep", problem, "leave out values, or an axis"))
+    expanded_sweep = _written_out(sweep.default, of, axes, writer)
+    expanded = tables.with_defaults(baseline=sweep.default)
+    return ExpandedSweep(expanded.with_options(sweep=expanded_sweep), writer.entries())
+
+
+def _written_out(
+    default: str,
+    of: tuple[str, ...],
+    axes: Sequence[_Axis],
+    writer: "_ConfigurationWriter",
+) -> Sweep:
+    """Write every configuration, and return the sweep that lists them."""
     configurations: dict[str, dict[str, int]] = {}
     for number, retriever in enumerate(of):
         of_choice = {"of": number} if len(of) > 1 else {}
-        retriever_axes = writer.axes_of(retriever)
-        for choices in _choices(retriever_axes):
+        for choices in _choices(writer.axes_of(retriever)):
             name = writer.write(retriever, choices)
             configurations[name] = {**of_choice, **choices}
     values_by_axis: dict[str, tuple[Any, ...]] = {"of": of} if len(of) > 1 else {}
     values_by_axis |= {axis.key: axis.values for axis in axes}
-    expanded_sweep = {
-        "default": sweep.default,
-        "of": of,
-        "axes": values_by_axis,
-        "configurations": configurations,
-    }
-    expanded = {"baseline": sweep.default, **tables, "sweep": expanded_sweep}
-    return expanded, writer.entries()
+    return Sweep(
+        default=default, of=of, axes=values_by_axis, configurations=configurations
+    )
 
 
-def _retriever_tables(entries: Any) -> RetrieverTables:
+def _retriever_tables(tables: RawTable) -> dict[str, RawTable]:
     """Return the tables of retrievers that have a name."""
-    retrievers: dict[str, Mapping[str, Any]] = {}
-    for entry in entries if isinstance(entries, Sequence) else ():
-        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
-            retrievers[entry["name"]] = entry
+    entries = tables.get("retrievers")
+    retrievers: dict[str, RawTable] = {}
+    for raw_entry in entries if isinstance(entries, Sequence) else ():
+        table = RawTable.read(raw_entry)
+        if table and isinstance(table.get("name"), str):
+            retrievers[table.text("name")] = table
     return retrievers
 
 
-def _parse_sweep(table: Any, retrievers: RetrieverTables) -> SweepConfig:
+def _parse_sweep(tables: RawTable, retrievers: Sequence[str]) -> SweepConfig:
     """Check the table of a sweep; InputError if it has errors."""
-    if not isinstance(table, Mapping) or "default" not in table:
+    table = tables.table("sweep")
+    if table is None or "default" not in table:
         names = ", ".join(map(repr, retrievers)) or "one of [[retrievers]]"
         remedy = f"name the retriever in use today: {names}"
         raise InputError(Problem("sweep.default", "is missing", remedy))
-    return validated(SweepConfig, table, "sweep")
+    return validated(SweepConfig, table.options, "sweep")
 
 
-def _unknown_retriever(name: str, retrievers: RetrieverTables) -> Problem:
+def _unknown_retriever(name: str, retrievers: Sequence[str]) -> Problem:
     remedy = did_you_mean(name, retrievers)
     return Problem("sweep.of", f"{name!r} is not a retriever", remedy)
 
@@ -122,10 +244,10 @@ def _choices(axes: Sequence[_Axis]) -> Iterator[dict[str, int]]:
 class _ConfigurationWriter:
     """Writes the tables of configurations, and of the retrievers that they use."""
 
-    def __init__(self, retrievers: RetrieverTables, axes: Sequence[_Axis]) -> None:
+    def __init__(self, retrievers: _SweptRetrievers, axes: Sequence[_Axis]) -> None:
         self._retrievers = retrievers
         self._axes = axes
-        self._tables: dict[str, dict[str, Any]] = {}
+        self._tables: dict[str, RawTable] = {}
 
     def axes_of(self, retriever: str) -> list[_Axis]:
         """Return the axes that vary a retriever in `of`, or its parts."""
@@ -144,29 +266,31 @@ class _ConfigurationWriter:
 
     def _write_part(self, part: str, swept: str, choices: Mapping[str, int]) -> str:
         """Write a part of a configuration, or the configuration itself."""
-        own_parts = _parts_of(part, self._retrievers)
+        own_parts = self._retrievers.parts_of(part)
         axes = [axis for axis in self._axes if axis.targets[swept] & own_parts]
         if not axes:
             return part
-        base = {
-            key: option
-            for key, option in self._retrievers[part].items()
-            if key not in UNSWEPT_KEYS
-        }
-        table = deepcopy(base)
+        base = self._retrievers.tables[part].without(*UNSWEPT_KEYS)
+        table = base
         for axis in axes:
             if part in axis.targets[swept]:
-                _set_value(table, axis, axis.values[choices[axis.key]])
+                table = _with_choice(table, part, axis, choices[axis.key])
         of = table.get("of")
         if isinstance(of, str):
-            table["of"] = self._write_part(of, swept, choices)
+            table = table.with_options(of=self._write_part(of, swept, choices))
         elif isinstance(of, Sequence):
-            table["of"] = [self._write_part(name, swept, choices) for name in of]
+            parts = [
+                self._write_part(inner, swept, choices)
+                if isinstance(inner, str)
+                else inner
+                for inner in of
+            ]
+            table = table.with_options(of=parts)
         if table == base:
             return part
         labels = [axis.labels[choices[axis.key]] for axis in axes]
         name = f"{part}[{', '.join(labels)}]"
-        self._tables[name] = {"name": name, **table}
+        self._tables[name] = table.with_defaults(name=name)
         return name
 
     def entries(self) -> list[RetrieverEntry]:
@@ -177,12 +301,17 @@ class _ConfigurationWriter:
         ]
 
 
-def _read_axes(
-    options: Mapping[str, Any],
-    of: Sequence[str],
-    retrievers: RetrieverTables,
-    accepts: AcceptsTable,
-) -> list[_Axis]:
+def _with_choice(table: RawTable, part: str, axis: _Axis, number: int) -> RawTable:
+    """Return a table with a value of an axis; InputError if it has no place there."""
+    try:
+        return axis.set_value(table, number)
+    except NotATable as error:
+        problem = f"{error} of {part!r} is not a table"
+        remedy = "write it as one"
+        raise InputError(Problem(f"sweep.{axis.key}", problem, remedy)) from None
+
+
+def _read_axes(sweep: SweepConfig, retrievers: _SweptRetrievers) -> list[_Axis]:
     """Return the axes of a sweep.
 
     Raises:
@@ -190,27 +319,25 @@ def _read_axes(
     """
     axes: list[_Axis] = []
     problems: list[Problem] = []
+    options = sweep.model_extra or {}
     # TOML writes tables last, and a manifest's experiment is written as TOML to be
     # reproduced: so the order of axes, and their names, stay the same.
     for key in sorted(options, key=lambda key: _holds_tables(options[key])):
+        axis_key = retrievers.read_key(key)
         values = options[key]
-        retriever, _, path = key.partition(".")
-        is_part = (
-            retriever in retrievers and path and retriever not in retrievers[of[0]]
-        )
-        if not is_part:
-            path = key
-        problem = _axis_problem(key, values) or _value_problem(key, path, values)
+        problem = _axis_problem(key, values) or _value_problem(axis_key, values)
         if problem is not None:
             problems.append(problem)
             continue
+        path = axis_key.path
         axis = _Axis(key, {}, tuple(path.split(".")), values, label_axis(values, path))
-        if is_part:
-            targets = _named_targets(retriever, of, retrievers)
+        if axis_key.part:
+            targets = retrievers.named_targets(axis_key.part)
         else:
-            targets = _targets_with_key(axis, of, retrievers, accepts)
+            targets = retrievers.targets_with_key(axis)
         if not any(targets.values()):
-            text = f"{' and '.join(of)} does not use {retriever!r}"
+            users = " and ".join(retrievers.of)
+            text = f"{users} does not use {axis_key.part!r}"
             problems.append(Problem(f"sweep.{key}", text, "name a part of it"))
         axes.append(axis._replace(targets=targets))
     if not axes and not problems:
@@ -219,65 +346,6 @@ def _read_axes(
     if problems:
         raise InputError(problems)
     return axes
-
-
-def _named_targets(
-    part: str, of: Sequence[str], retrievers: RetrieverTables
-) -> dict[str, frozenset[str]]:
-    """Return the retrievers in `of` that use a part, with it."""
-    targets: dict[str, frozenset[str]] = {}
-    for name in of:
-        is_used = part in _parts_of(name, retrievers)
-        targets[name] = frozenset({part} if is_used else ())
-    return targets
-
-
-def _targets_with_key(
-    axis: _Axis,
-    of: Sequence[str],
-    retrievers: RetrieverTables,
-    accepts: AcceptsTable,
-) -> dict[str, frozenset[str]]:
-    """Return each retriever in `of` with the tables that have an axis's key.
-
-    If no table has it, it is a key of the first: the error then says so.
-    """
-    targets: dict[str, frozenset[str]] = {}
-    for name in of:
-        candidates = [name]
-        if not _has_key(retrievers[name], axis, accepts):
-            candidates = sorted(_parts_of(name, retrievers) - {name})
-        targets[name] = frozenset(
-            part
-            for part in candidates
-            if part in retrievers and _has_key(retrievers[part], axis, accepts)
-        )
-    if not any(targets.values()):
-        targets[of[0]] = frozenset({of[0]})
-    return targets
-
-
-def _has_key(table: Mapping[str, Any], axis: _Axis, accepts: AcceptsTable) -> bool:
-    """Whether a retriever's table may have an axis's key.
-
-    That it has an error of its own does not count: it is reported with the others.
-    """
-    plain = {
-        key: option
-        for key, option in table.items()
-        if key == "name" or key not in UNSWEPT_KEYS
-    }
-    if not accepts(plain):
-        return True
-    for value in axis.values:
-        changed = deepcopy(plain)
-        try:
-            _set_value(changed, axis, value)
-        except InputError:
-            continue
-        if changed != plain and accepts(changed):
-            return True
-    return False
 
 
 def _axis_problem(key: str, values: Any) -> Problem | None:
@@ -292,15 +360,15 @@ def _axis_problem(key: str, values: Any) -> Problem | None:
     return None
 
 
-def _value_problem(key: str, path: str, values: tuple[Any, ...]) -> Problem | None:
+def _value_problem(key: _AxisKey, values: tuple[Any, ...]) -> Problem | None:
     """Return the problem of a key that cannot be swept, or of a repeated value."""
-    if path.split(".")[0] in (*UNSWEPT_KEYS, "of"):
+    where = f"sweep.{key.text}"
+    if key.path.split(".")[0] in (*UNSWEPT_KEYS, "of"):
         remedy = "name a key that changes what is found"
-        return Problem(f"sweep.{key}", "cannot be swept", remedy)
+        return Problem(where, "cannot be swept", remedy)
     for number, value in enumerate(values):
         if value in values[:number]:
-            problem = f"{value!r} occurs twice"
-            return Problem(f"sweep.{key}", problem, "name each value once")
+            return Problem(where, f"{value!r} occurs twice", "name each value once")
     return None
 
 
@@ -308,41 +376,3 @@ def _holds_tables(values: Any) -> bool:
     if not isinstance(values, tuple):
         return False
     return any(isinstance(value, Mapping) for value in values)
-
-
-def _parts_of(
-    retriever: str, retrievers: RetrieverTables, users: tuple[str, ...] = ()
-) -> set[str]:
-    """Return a retriever and all that it uses, if these are tables of the file.
-
-    A circle is reported elsewhere.
-
-    Args:
-        retriever: its name.
-        retrievers: the tables.
-        users: the retrievers that use it.
-    """
-    parts = {retriever}
-    if retriever not in retrievers or retriever in users:
-        return parts
-    of = retrievers[retriever].get("of", ())
-    names = [of] if isinstance(of, str) else of
-    for name in names if isinstance(names, Sequence) else ():
-        if isinstance(name, str):
-            parts |= _parts_of(name, retrievers, (*users, retriever))
-    return parts
-
-
-def _set_value(table: dict[str, Any], axis: _Axis, value: Any) -> None:
-    """Set a key, which may be in nested tables; a chunk size of 0 is no chunk."""
-    if axis.path == ("chunk", "size") and value == 0:
-        table.pop("chunk", None)
-        return
-    *outer_keys, last_key = axis.path
-    for key in outer_keys:
-        inner = table.setdefault(key, {})
-        if not isinstance(inner, dict):
-            problem = f"{key} of {table.get('name')!r} is not a table"
-            raise InputError(Problem(f"sweep.{axis.key}", problem, "write it as one"))
-        table = inner
-    table[last_key] = list(value) if isinstance(value, tuple) else value

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from harness.experiment.class_options import PartConfig, options_model
+from harness.experiment.raw_table import RawTable
 from harness.experiment.retriever_config import EncoderField, check_vector_form
 from harness.stats.settings import Looks, Statistics
 from retrievers.errors import InputError, Problem
@@ -178,12 +179,13 @@ def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
     Raises:
         InputError: with every problem.
     """
-    options = dict(table)
-    if isinstance(options.get("looks"), Mapping):
+    raw_table = RawTable(table)
+    raw_looks = raw_table.table("looks")
+    if raw_looks:
         looks_path = key_path(where, ["looks"])
-        looks = validated(options_model(Looks), options["looks"], looks_path)
-        options["looks"] = Looks(**looks.model_dump())
-    checked = validated(options_model(Statistics), options, where)
+        looks = validated(options_model(Looks), raw_looks.options, looks_path)
+        raw_table = raw_table.with_options(looks=Looks(**looks.model_dump()))
+    checked = validated(options_model(Statistics), raw_table.options, where)
     alpha: float = getattr(checked, "alpha", MIN_ALPHA)
     if not MIN_ALPHA <= alpha <= MAX_ALPHA:
         problem = f"{alpha} is not between {MIN_ALPHA} and {MAX_ALPHA}"

@@ -21,6 +21,7 @@ from harness.experiment.parse_measures import (
     measure_problems,
     parse_measures,
 )
+from harness.experiment.raw_table import RawTable
 from harness.experiment.retriever_config import NAME_PATTERN
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.tables import NAME_RULE
@@ -104,16 +105,17 @@ def load_sets(
     else:
         origin = _Source(Path(source), is_file=True, allow_code=allow_code)
         tables = _read_tables(origin.path)
-    if not isinstance(tables.get("dataset"), list):
+    datasets = tables.get("dataset")
+    if not isinstance(datasets, list):
         return [_load_tables(tables, origin)]
-    experiment_name = str(tables.get("name", ""))
+    experiment_name = str(tables.get("name") if "name" in tables else "")
     if not re.fullmatch(NAME_PATTERN, experiment_name):
         # It leads to a folder: raise its problem before those of the data sets.
-        _load_tables({**tables, "dataset": "."}, origin)
+        _load_tables(tables.with_options(dataset="."), origin)
     sets: list[LoadedExperiment] = []
     problems: list[Problem] = []
-    for name, table in _name_datasets(tables["dataset"], origin.path):
-        set_tables = {**tables, "name": name, "dataset": table}
+    for name, table in _name_datasets(datasets, origin.path):
+        set_tables = tables.with_options(name=name, dataset=table)
         with collect_errors(problems):
             loaded = _load_tables(set_tables, origin)
             sets.append(loaded._replace(set_of=experiment_name))
@@ -152,14 +154,14 @@ def _name_datasets(entries: Sequence[Any], path: Path) -> list[_NamedDataset]:
 
 
 def _name_dataset(entry: Any) -> _NamedDataset:
-    if not isinstance(entry, Mapping):
+    table = RawTable.read(entry)
+    if table is None:
         return _NamedDataset(PurePosixPath(str(entry)).stem, entry)
-    table = {key: option for key, option in entry.items() if key != "name"}
     path_name = PurePosixPath(str(table.get("path"))).stem
-    return _NamedDataset(entry.get("name") or path_name, table)
+    return _NamedDataset(table.get("name") or path_name, table.without("name").options)
 
 
-def _load_tables(tables: dict[str, Any], source: _Source) -> LoadedExperiment:
+def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
     """Check the tables of an experiment, and find its data set.
 
     Raises:
@@ -169,7 +171,7 @@ def _load_tables(tables: dict[str, Any], source: _Source) -> LoadedExperiment:
     question = None
     with collect_errors(problems):
         located = with_run_paths(tables, source.path)
-        experiment = parse_experiment(located, allow_code=source.allow_code)
+        experiment = parse_experiment(located.options, allow_code=source.allow_code)
         question = parse_measures(experiment)
     prefix = ""
     if source.is_file:
@@ -188,7 +190,7 @@ def _load_tables(tables: dict[str, Any], source: _Source) -> LoadedExperiment:
                 problems.append(problem)
     if problems or question is None or dataset is None:
         raise InputError(problems)
-    return LoadedExperiment(question, tables, source.path, dataset)
+    return LoadedExperiment(question, tables.options, source.path, dataset)
 
 
 def _with_prefix(problem: Problem, prefix: str) -> Problem:
@@ -204,15 +206,15 @@ def find_reference(path: Path) -> tuple[DatasetReference, bool]:
         InputError: the file is not TOML, or its data set does not exist.
     """
     tables = _read_tables(path)
-    relevance = tables.get("relevance")
-    drops = isinstance(relevance, Mapping) and relevance.get("dangling") == "drop"
+    relevance = tables.table("relevance")
+    drops = relevance is not None and relevance.get("dangling") == "drop"
     return locate_dataset(parse_dataset_config(tables), path), drops
 
 
-def _read_tables(path: Path) -> dict[str, Any]:
+def _read_tables(path: Path) -> RawTable:
     """Return the tables of an experiment file; InputError if it is not TOML."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return RawTable(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         remedy = "give the path of an experiment, a .toml file"
@@ -227,10 +229,10 @@ def _read_tables(path: Path) -> dict[str, Any]:
     raise InputError(Problem(str(path), problem, remedy))
 
 
-def _tables_of(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
+def _tables_of(source: Mapping[str, Any] | Experiment) -> RawTable:
     """Return the tables of an experiment built in code, as a file would have them."""
     tables = source.resolved() if isinstance(source, Experiment) else source
-    return dict(_as_file_value(tables))
+    return RawTable(_as_file_value(tables))
 
 
 def _as_file_value(value: Any) -> Any:

@@ -1,12 +1,13 @@
 """The paths that an experiment names."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.dataset import DatasetReference, DeclaredColumn, suggest_path
 from harness.experiment.experiment_tables import DatasetConfig
+from harness.experiment.raw_table import RawTable
 from retrievers.errors import InputError, Problem
 from retrievers.options.tables import validated
 
@@ -62,35 +63,38 @@ def _candidate_paths(name: str, experiment_path: Path) -> Iterator[Path]:
         yield folder / name
 
 
-def with_run_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def with_run_paths(tables: RawTable, path: Path) -> RawTable:
     """Return the tables of an experiment with the paths of its saved runs.
 
     These are searched for like the data set.
     """
     entries = tables.get("retrievers")
     if not isinstance(entries, list):
-        return dict(tables)
-    return {**tables, "retrievers": [_with_run_path(entry, path) for entry in entries]}
+        return tables
+    located = [_with_run_path(entry, path) for entry in entries]
+    return tables.with_options(retrievers=located)
 
 
 def _with_run_path(entry: Any, experiment_path: Path) -> Any:
     """Return a retriever's table with the path of its run, and of those it uses."""
-    if not isinstance(entry, Mapping):
+    table = RawTable.read(entry)
+    if table is None:
         return entry
-    of = entry.get("of")
+    of = table.get("of")
     if isinstance(of, list):
-        return {**entry, "of": [_with_run_path(part, experiment_path) for part in of]}
-    if isinstance(of, Mapping):
-        return {**entry, "of": _with_run_path(of, experiment_path)}
-    name = entry.get("path")
-    if entry.get("kind") != "run" or not isinstance(name, str):
+        parts = [_with_run_path(part, experiment_path) for part in of]
+        return table.with_options(of=parts).options
+    if table.table("of"):
+        return table.with_options(of=_with_run_path(of, experiment_path)).options
+    name = table.get("path")
+    if table.get("kind") != "run" or not isinstance(name, str):
         return entry
     candidates = _candidate_paths(name, experiment_path)
     run_path = next((path for path in candidates if path.is_file()), Path(name))
-    return {**entry, "path": run_path.as_posix()}
+    return table.with_options(path=run_path.as_posix()).options
 
 
-def parse_dataset_config(tables: Mapping[str, Any]) -> DatasetConfig:
+def parse_dataset_config(tables: RawTable) -> DatasetConfig:
     """Check the table of the data set.
 
     It is checked alone, so that a wrong path is reported with all other problems.

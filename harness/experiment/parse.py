@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from harness.experiment.experiment import Experiment
+from harness.experiment.raw_table import RawTable, RetrieverEntry
 from harness.experiment.retriever_config import SWEPT_NAME, RetrieverConfig
 from harness.experiment.retriever_schema import CONFIGS_BY_KIND, CustomConfig
 from harness.experiment.table_values import (
@@ -14,7 +15,7 @@ from harness.experiment.table_values import (
     unset_variables,
     walk_values,
 )
-from harness.experiment.variants import RetrieverEntry, expand_variants
+from harness.experiment.variants import expand_variants
 from retrievers import (
     ENCODERS,
     RERANKERS,
@@ -42,42 +43,40 @@ The key is empty for the retriever's table itself.
 
 
 def parse_experiment(
-    tables: Mapping[str, Any], *, allow_code: bool = True
+    raw_tables: Mapping[str, Any], *, allow_code: bool = True
 ) -> Experiment:
     """Check the tables of an experiment, and the variables that they name.
 
     Raises:
         InputError: with every problem.
     """
-    problems = [
-        *literal_secrets(tables),
-        *unset_variables(tables),
-        *oversized_numbers(tables),
-    ]
+    problems = _value_problems(raw_tables)
+    tables = RawTable(raw_tables)
     if not allow_code:
         tables = _without_judge_code(tables, problems)
-    entries: list[RetrieverEntry] = []
+    configurations: list[RetrieverEntry] = []
     if "sweep" in tables:
         # Imported here, since most experiments have no sweep.
         from harness.experiment.expand_sweep import expand_sweep
 
         with_sweep = tables
-        tables = {key: table for key, table in tables.items() if key != "sweep"}
+        tables = tables.without("sweep")
         with collect_errors(problems):  # the other tables are checked all the same
             accepts = partial(_is_accepted, allow_code=allow_code)
-            tables, entries = expand_sweep(with_sweep, accepts)
-    retriever_tables = tables.get("retrievers", [])
+            tables, configurations = expand_sweep(with_sweep, accepts)
+    retriever_tables = tables.get("retrievers") if "retrievers" in tables else []
     if not isinstance(retriever_tables, list):
         retriever_tables = ["no table"]
     listed = list(expand_variants(retriever_tables))
     configs = _parse_retrievers(
-        [*listed, *entries],
+        [*listed, *configurations],
         problems,
         conversation=tables.get("conversation"),
         allow_code=allow_code,
     )
+    checked = tables.with_options(retrievers=configs)
     try:
-        experiment = validated(Experiment, {**tables, "retrievers": configs}, "")
+        experiment = validated(Experiment, checked.options, "")
     except InputError as error:
         # If the only retriever has an error, that one is needed is no news.
         is_known = bool(listed) and not configs
@@ -92,19 +91,25 @@ def parse_experiment(
     return experiment
 
 
-def _without_judge_code(
-    tables: Mapping[str, Any], problems: list[Problem]
-) -> Mapping[str, Any]:
+def _value_problems(tables: object) -> list[Problem]:
+    """Return the problems of single values, whatever their keys are."""
+    return [
+        *literal_secrets(tables),
+        *unset_variables(tables),
+        *oversized_numbers(tables),
+    ]
+
+
+def _without_judge_code(tables: RawTable, problems: list[Problem]) -> RawTable:
     """Return tables without the encoder of the judge if it runs code; a problem."""
-    judge = tables.get("judge")
-    if not isinstance(judge, Mapping):
+    judge = tables.table("judge")
+    if judge is None:
         return tables
     code = user_code_in({"encoder": judge.get("encoder")})
     if not code:
         return tables
     problems.append(_refused_code("judge", code))
-    safe_judge = {key: option for key, option in judge.items() if key != "encoder"}
-    return {**tables, "judge": safe_judge}
+    return tables.with_options(judge=judge.without("encoder").options)
 
 
 def _parse_retrievers(
@@ -119,24 +124,28 @@ def _parse_retrievers(
     A retriever with an error still counts by its name, since others may use it.
     """
     configs: list[RetrieverConfig] = []
-    for where, table in entries:
-        if conversation is not None and isinstance(table, Mapping):
-            table = {"conversation": conversation, **table}
+    for entry in entries:
+        table = entry.table
+        if table and conversation is not None:
+            table = table.with_defaults(conversation=conversation)
         with collect_errors(problems):
-            code = "" if allow_code else user_code_in(table)
+            if table is None:
+                problem = "is not a list of tables"
+                remedy = "write each under [[retrievers]]"
+                raise InputError(Problem("retrievers", problem, remedy))
+            code = "" if allow_code else user_code_in(table.options)
             if code:
-                raise InputError(_refused_code(where, code))
-            configs.append(_parse_retriever(table, where))
+                raise InputError(_refused_code(entry.where, code))
+            configs.append(_parse_retriever(table, entry.where))
             continue
-        name = table.get("name") if isinstance(table, Mapping) else None
-        if isinstance(name, str) and re.fullmatch(SWEPT_NAME, name):
-            configs.append(RetrieverConfig(name=name))
+        if re.fullmatch(SWEPT_NAME, entry.name):
+            configs.append(RetrieverConfig(name=entry.name))
     return configs
 
 
-def _is_accepted(table: Mapping[str, Any], *, allow_code: bool) -> bool:
+def _is_accepted(table: RawTable, *, allow_code: bool) -> bool:
     """Whether a retriever's table has no error; one with refused code is not run."""
-    if not allow_code and user_code_in(table):
+    if not allow_code and user_code_in(table.options):
         return False
     try:
         _parse_retriever(table, "")
@@ -150,35 +159,31 @@ def _refused_code(where: str, code: str) -> Problem:
     return Problem(where, f"runs code: {code}", remedy)
 
 
-def _parse_retriever(table: object, where: str) -> RetrieverConfig:
+def _parse_retriever(table: RawTable, where: str) -> RetrieverConfig:
     """Check the table of a retriever, and those in its `of`; InputError on errors."""
-    if not isinstance(table, Mapping):
-        problem = "is not a list of tables"
-        remedy = "write each under [[retrievers]]"
-        raise InputError(Problem("retrievers", problem, remedy))
     kind = _kind_of(table, where)
     config_class = CONFIGS_BY_KIND.get(kind, CustomConfig)
-    config_table = {**table, "kind": kind}
+    table = table.with_options(kind=kind)
     of = table.get("of")
     if kind in KINDS_OF_PARTS and of is not None:
         if isinstance(of, list | tuple):
-            config_table["of"] = [
-                _parse_part(part, number, where) for number, part in enumerate(of)
-            ]
+            parts = [_parse_part(part, number, where) for number, part in enumerate(of)]
+            table = table.with_options(of=parts)
         else:
-            config_table["of"] = _parse_part(of, 0, where)
-    return validated(config_class, config_table, where)
+            table = table.with_options(of=_parse_part(of, 0, where))
+    return validated(config_class, table.options, where)
 
 
 def _parse_part(part: object, number: int, where: str) -> object:
     """Return a retriever in the `of` of another: a name, or a table that is checked."""
-    if not isinstance(part, Mapping):
+    table = RawTable.read(part)
+    if table is None:
         return part
-    table = {"name": f"part-{number}", **part}
+    table = table.with_defaults(name=f"part-{number}")
     return _parse_retriever(table, f"{where}.of[{number}]")
 
 
-def _kind_of(table: Mapping[str, Any], where: str) -> str:
+def _kind_of(table: RawTable, where: str) -> str:
     """Return the kind of a retriever.
 
     Raises:

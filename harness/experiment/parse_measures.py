@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from harness import measures
 from harness.experiment.experiment import Experiment
+from harness.experiment.raw_table import RawTable
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem, collect_errors
 
@@ -21,7 +22,7 @@ class MeasuredExperiment(NamedTuple):
     """The measure that decides, one of them."""
 
 
-def measure_problems(tables: Mapping[str, Any], prefix: str) -> Iterator[Problem]:
+def measure_problems(tables: RawTable, prefix: str) -> Iterator[Problem]:
     """Yield the measures that cannot be parsed, in tables that may have other errors.
 
     Args:

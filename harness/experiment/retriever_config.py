@@ -1,6 +1,5 @@
 """The keys of every retriever."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic
@@ -98,16 +97,15 @@ class RetrieverConfig(StrictTable):
         self, serialize: pydantic.SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
         table: dict[str, Any] = serialize(self)
-        return self._without_empty_keys(table)
-
-    def _without_empty_keys(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a table without empty keys that are omitted; a floor of 0 stays."""
-        omitted = {*self.omitted_when_empty, *OMITTED_WHEN_EMPTY}
-        if self.floor == 0:
-            omitted.remove("floor")
         return {
-            key: option for key, option in table.items() if option or key not in omitted
+            key: option for key, option in table.items() if self._is_stored(key, option)
         }
+
+    def _is_stored(self, key: str, option: object) -> bool:
+        """Whether a key is written though it may be empty; a floor of 0 is not."""
+        is_omitted = key in (*self.omitted_when_empty, *OMITTED_WHEN_EMPTY)
+        is_floor = key == "floor" and option == 0
+        return bool(option) or is_floor or not is_omitted
 
 
 class QueryFieldRef(StrictTable):

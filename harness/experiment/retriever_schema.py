@@ -5,16 +5,17 @@ from typing import Any
 
 import pydantic
 from pydantic import Field, model_serializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import (
-    JsonSchema,
     kind_table,
     kind_union,
     options_model,
 )
 from harness.experiment.composed_configs import FusionConfig, RerankConfig
+from harness.experiment.raw_table import RawTable
 from harness.experiment.retriever_config import (
     OMITTED_WHEN_EMPTY,
     RESERVED_KEYS,
@@ -65,17 +66,17 @@ class CustomConfig(RetrieverConfig):
 
     @model_validator(mode="before")
     @classmethod
-    def _collect_options(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+    def _collect_options(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """Put the options of the class, which are beside its keys, under `options`."""
-        config: dict[str, Any] = {}
-        options: dict[str, Any] = {}
-        for key, option in table.items():
-            (config if key in CUSTOM_CONFIG_KEYS else options)[key] = option
+        raw_table = RawTable(table)
+        options = raw_table.without(*CUSTOM_CONFIG_KEYS)
+        config = raw_table.without(*options.options)
+        kind = raw_table.get("kind")
         with as_validation_error():
-            custom_class: type[Retriever] = retriever_class(str(table["kind"]))
+            custom_class: type[Retriever] = retriever_class(str(kind))
             model = options_model(custom_class)
             if config.get("filter") and custom_class.own_index:
-                problem = f"a retriever of kind {table['kind']!r} has its own index"
+                problem = f"a retriever of kind {kind!r} has its own index"
                 remedy = (
                     "filter where its index is: "
                     "in the body of the request, or in the function"
@@ -87,8 +88,9 @@ class CustomConfig(RetrieverConfig):
                 problem = f"{option}, which is a word of every experiment"
                 remedy = "its package has to call it otherwise"
                 raise InputError(Problem("kind", problem, remedy))
-            checked = validated(model, options, "")
-            return {**config, "options": checked.model_dump(by_alias=True)}
+            checked = validated(model, options.options, "")
+            table_of_options = checked.model_dump(by_alias=True)
+            return config.with_options(options=table_of_options).options
 
     @model_serializer(mode="wrap")
     def _as_table(
@@ -96,7 +98,11 @@ class CustomConfig(RetrieverConfig):
     ) -> dict[str, Any]:
         table: dict[str, Any] = serialize(self)
         options = table.pop("options")
-        return self._without_empty_keys(table | options)
+        return {
+            key: option
+            for key, option in (table | options).items()
+            if self._is_stored(key, option)
+        }
 
 
 CONFIGS_BY_KIND: dict[str, type[RetrieverConfig]] = {
@@ -118,7 +124,7 @@ class RetrieverSchema:
 
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler
-    ) -> JsonSchema:
+    ) -> JsonSchemaValue:
         """Return the schema of all kinds, with the options of custom classes."""
         custom_tables = [
             kind_table(retriever_class(kind), kind, CustomConfig)

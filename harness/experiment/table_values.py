@@ -59,7 +59,7 @@ def walk_texts(value: Any, key_path: str = "") -> Iterator[NestedText]:
             yield NestedText(nested.key_path, nested.value)
 
 
-def oversized_numbers(tables: Mapping[str, Any]) -> Iterator[Problem]:
+def oversized_numbers(tables: object) -> Iterator[Problem]:
     """Yield a problem for each number that is too large for a library.
 
     A seed may be larger.
@@ -71,7 +71,7 @@ def oversized_numbers(tables: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(key_path, "is too large a number", remedy)
 
 
-def literal_secrets(tables: Mapping[str, Any]) -> Iterator[Problem]:
+def literal_secrets(tables: object) -> Iterator[Problem]:
     """Yield a problem for each key or password that is in the file itself."""
     for key_path, text in walk_texts(tables):
         secret = VARIABLE_REFERENCE.sub("", text).strip()
@@ -84,7 +84,7 @@ def literal_secrets(tables: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(key_path, problem, remedy)
 
 
-def unset_variables(tables: Mapping[str, Any]) -> Iterator[Problem]:
+def unset_variables(tables: object) -> Iterator[Problem]:
     """Yield a problem for each `${NAME}` that the environment does not have."""
     for key_path, text in walk_texts(tables):
         for reference in VARIABLE_REFERENCE.finditer(text):

@@ -1,9 +1,10 @@
 """One table that stands for several."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from harness.experiment.raw_table import RawTable, RetrieverEntry
 from harness.experiment.vector_configs import DerivedVectorsConfig
 from retrievers.errors import InputError
 from retrievers.options.tables import validated
@@ -14,13 +15,36 @@ UNSHARED_KEYS = ("variants", "derive")
 """Keys of a table that its variants do not have."""
 
 
-class RetrieverEntry(NamedTuple):
-    """A retriever's table before it is checked."""
+class _EncoderVariant(NamedTuple):
+    """A further retriever by the same model."""
 
-    where: str
-    """Its place in the file, such as `retrievers[0]`."""
-    table: Any
-    """Any value, as it is in the file."""
+    key: str
+    """Behind the name of the base."""
+    encoder: RawTable
+    """The options in place of those of the base's encoder."""
+
+
+class _Compression(NamedTuple):
+    """How the vectors of a base are made smaller."""
+
+    dimensions: int | None
+    quantization: str | None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the vectors are those of the base."""
+        return self.dimensions is None and self.quantization is None
+
+    def apply(self, base: RawTable) -> RawTable:
+        """Return the table of the retriever that is derived from a base."""
+        name = base.get("name")
+        derived = base.with_options(name=f"{name}", derived_from=name)
+        if self.dimensions is not None:
+            derived = derived.with_options(dimensions=self.dimensions)
+        if self.quantization is not None:
+            derived = derived.with_options(quantization=self.quantization)
+        labels = [str(label) for label in self if label is not None]
+        return derived.with_options(name="-".join([f"{name}", *labels]))
 
 
 def expand_variants(entries: Sequence[object]) -> Iterator[RetrieverEntry]:
@@ -28,25 +52,28 @@ def expand_variants(entries: Sequence[object]) -> Iterator[RetrieverEntry]:
 
     >>> derive = {"dimensions": [64], "quantization": ["int8"]}
     >>> base = {"name": "m", "encoder": {"kind": "hashing"}, "derive": derive}
-    >>> [entry.table["name"] for entry in expand_variants([base])]
+    >>> [entry.name for entry in expand_variants([base])]
     ['m', 'm-int8', 'm-64', 'm-64-int8']
     >>> variants = {"plain": {"query_prompt": ""}}
     >>> base = {"name": "m", "encoder": {"model": "x"}, "variants": variants}
     >>> plain = list(expand_variants([base]))[1]
     >>> plain.where
     'retrievers[0].variants.plain'
-    >>> plain.table
+    >>> plain.table.options
     {'name': 'm-plain', 'encoder': {'model': 'x', 'query_prompt': ''}}
     """
-    for number, entry in enumerate(entries):
-        where = f"retrievers[{number}]"
-        if isinstance(entry, Mapping) and isinstance(entry.get("encoder"), Mapping):
-            yield from _expand_table(entry, where)
+    for number, raw_entry in enumerate(entries):
+        entry = RetrieverEntry(f"retrievers[{number}]", RawTable.read(raw_entry))
+        encoder = entry.table and entry.table.table("encoder")
+        if entry.table and encoder:
+            yield from _expand_table(entry.where, entry.table, encoder)
         else:
-            yield RetrieverEntry(where, entry)
+            yield entry
 
 
-def _expand_table(table: Mapping[str, Any], where: str) -> Iterator[RetrieverEntry]:
+def _expand_table(
+    where: str, table: RawTable, encoder: RawTable
+) -> Iterator[RetrieverEntry]:
     variants = _read_variants(table)
     derive = _read_derive(table)
     # A key with an error stays in the table, whose check reports it.
@@ -55,55 +82,43 @@ def _expand_table(table: Mapping[str, Any], where: str) -> Iterator[RetrieverEnt
         used_keys.append("variants")
     if derive:
         used_keys.append("derive")
-    base = {key: option for key, option in table.items() if key not in used_keys}
+    base = table.without(*used_keys)
     yield RetrieverEntry(where, base)
-    shared = {key: option for key, option in base.items() if key not in UNSHARED_KEYS}
-    name = base.get("name")
-    for variant, encoder_options in variants.items():
-        encoder = {**table["encoder"], **encoder_options}
-        variant_table = {**shared, "name": f"{name}-{variant}", "encoder": encoder}
-        yield RetrieverEntry(f"{where}.variants.{variant}", variant_table)
+    shared = base.without(*UNSHARED_KEYS)
+    for variant in variants:
+        variant_table = shared.with_options(
+            name=f"{base.get('name')}-{variant.key}",
+            encoder=encoder.overlaid(variant.encoder).options,
+        )
+        yield RetrieverEntry(f"{where}.variants.{variant.key}", variant_table)
     if derive is None:
         return
     sizes = (None, *derive.dimensions)
     formats = (None, *derive.quantization)
-    for dimensions, quantization in product(sizes, formats):
-        if dimensions is not None or quantization is not None:
-            derived = _derived_options(name, dimensions, quantization)
-            derived_table = {**shared, **derived, "proof": derive.proof}
-            yield RetrieverEntry(where, derived_table)
+    for compression in map(_Compression._make, product(sizes, formats)):
+        if not compression.is_none:
+            derived_table = compression.apply(shared)
+            yield RetrieverEntry(where, derived_table.with_options(proof=derive.proof))
 
 
-def _read_variants(table: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the variants of a table; empty if they have an error."""
-    variants = table.get("variants")
-    if not isinstance(variants, Mapping):
-        return {}
-    for options in variants.values():
-        if not isinstance(options, Mapping) or "kind" in options:
-            return {}
+def _read_variants(table: RawTable) -> list[_EncoderVariant]:
+    """Return the variants of a table; none if they have an error."""
+    variants: list[_EncoderVariant] = []
+    raw_variants = table.table("variants") or RawTable({})
+    for key in raw_variants.options:
+        encoder = raw_variants.table(key)
+        if encoder is None or "kind" in encoder:
+            return []
+        variants.append(_EncoderVariant(key, encoder))
     return variants
 
 
-def _read_derive(table: Mapping[str, Any]) -> DerivedVectorsConfig | None:
+def _read_derive(table: RawTable) -> DerivedVectorsConfig | None:
     """Return the derived vectors of a table; None if it has none, or an error."""
-    if "derive" not in table or table.get("kind", DENSE_KIND) != DENSE_KIND:
+    is_dense = "kind" not in table or table.get("kind") == DENSE_KIND
+    if "derive" not in table or not is_dense:
         return None
     try:
-        return validated(DerivedVectorsConfig, table["derive"], "derive")
+        return validated(DerivedVectorsConfig, table.get("derive"), "derive")
     except InputError:
         return None
-
-
-def _derived_options(
-    base_name: Any, dimensions: int | None, quantization: str | None
-) -> dict[str, Any]:
-    """Return the options in which a derived retriever differs from its base."""
-    options: dict[str, Any] = {"name": f"{base_name}", "derived_from": base_name}
-    if dimensions is not None:
-        options["name"] += f"-{dimensions}"
-        options["dimensions"] = dimensions
-    if quantization is not None:
-        options["name"] += f"-{quantization}"
-        options["quantization"] = quantization
-    return options

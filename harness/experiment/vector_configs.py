@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
 
 from harness.experiment.class_options import PartConfig, options_model, shown_as
 from harness.experiment.retriever_config import (
@@ -91,7 +91,9 @@ class VectorRetrieverConfig(RetrieverConfig):
         if not store:
             return store
         with as_validation_error():
-            return _check_store(store, info.data.get("kind", ""))
+            model = validated(options_model(StoreOptions), store, "")
+            _check_store(model, info.data.get("kind", ""))
+            return model.model_dump()
 
     @field_validator("variants")
     @classmethod
@@ -155,10 +157,17 @@ class MultivectorConfig(VectorRetrieverConfig):
     """What it is."""
 
 
-def _check_store(table: dict[str, Any], form: str) -> dict[str, Any]:
-    """Return the options of a store, which has to support the form of its vectors."""
-    model = validated(options_model(StoreOptions), table, "")
-    options: dict[str, Any] = model.model_dump()
+def _check_store(model: BaseModel, form: str) -> None:
+    """Refuse a store that does not support the form of its vectors.
+
+    Args:
+        model: the store's options, whose types are checked.
+        form: the form of the vectors.
+
+    Raises:
+        InputError: with every option that does not fit.
+    """
+    options = model.model_dump()
     # If a variable is not set, which is another problem, options stay as written.
     has_unset_variables = any(unset_variables(options))
     expanded = options if has_unset_variables else expand(options)
@@ -169,7 +178,6 @@ def _check_store(table: dict[str, Any], form: str) -> dict[str, Any]:
     except InputError as error:
         problems = [_without_store_key(problem) for problem in error.problems]
         raise InputError(problems) from None
-    return options
 
 
 def _without_store_key(problem: Problem) -> Problem:

@@ -110,9 +110,8 @@ class LocalEncoder(LocalModel, Encoder):
     ) -> Callable[..., Any]:
         """Return the library's function that embeds texts of a role."""
         encode = model.encode_query if role == "query" else model.encode_document
-        return partial(
-            encode, prompt=prompt, show_progress_bar=False, **self._call_options(model)
-        )
+        encode = partial(encode, prompt=prompt, show_progress_bar=False)
+        return self._with_options(encode, model)
 
     def _warm_up(self, model: Any) -> None:
         roles: tuple[Role, ...] = ("query", "document")
@@ -120,8 +119,10 @@ class LocalEncoder(LocalModel, Encoder):
             self._encode_function(model, role, "")(["a"], batch_size=1)
 
     @abstractmethod
-    def _call_options(self, model: Any) -> dict[str, Any]:
-        """Return options of the library's call."""
+    def _with_options(
+        self, encode: Callable[..., Any], model: Any
+    ) -> Callable[..., Any]:
+        """Return the library's function with the options of the kind."""
 
     @abstractmethod
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:

@@ -1,7 +1,7 @@
 """Encoders of sentence-transformers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -258,8 +258,10 @@ class SentenceTransformerEncoder(LocalEncoder):
         mean = token_vectors[positions].mean(0)
         return mean.float().numpy()[: self.truncate_dim]
 
-    def _call_options(self, model: Any) -> dict[str, Any]:
-        return {"truncate_dim": self.truncate_dim}
+    def _with_options(
+        self, encode: Callable[..., Any], model: Any
+    ) -> Callable[..., Any]:
+        return partial(encode, truncate_dim=self.truncate_dim)
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
         """Return vectors, scaled if they are to be.
@@ -313,18 +315,21 @@ class LearnedSparseEncoder(LocalEncoder):
     def _kind_options(self) -> Mapping[str, object]:
         return {"max_active_dims": self.max_active_dims}
 
-    def _call_options(self, model: Any) -> dict[str, Any]:
+    def _with_options(
+        self, encode: Callable[..., Any], model: Any
+    ) -> Callable[..., Any]:
         if model.similarity_fn_name not in ("cosine", "dot"):
             problem = (
                 f"the model compares vectors by {model.similarity_fn_name}: "
                 "only dot and cosine are searched by"
             )
             raise InputError(Problem("encoder.model", problem))
-        return {
-            "max_active_dims": self.max_active_dims,
-            "convert_to_sparse_tensor": False,
-            "save_to_cpu": True,
-        }
+        return partial(
+            encode,
+            max_active_dims=self.max_active_dims,
+            convert_to_sparse_tensor=False,
+            save_to_cpu=True,
+        )
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
         """Return the weights, at length 1 if the model compares by cosine."""
@@ -351,8 +356,10 @@ class LateInteractionEncoder(LocalEncoder):
     # Queries are padded, documents are not, with one tokenizer for both.
     threaded: ClassVar[bool] = False
 
-    def _call_options(self, model: Any) -> dict[str, Any]:
-        return {"convert_to_numpy": True}
+    def _with_options(
+        self, encode: Callable[..., Any], model: Any
+    ) -> Callable[..., Any]:
+        return partial(encode, convert_to_numpy=True)
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
         matrices = [row.astype(np.float32, copy=False) for row in rows]

@@ -257,6 +257,27 @@ def test_parts_of_a_fusion_take_one_value():
     assert mixed.model_dump()["of"] == ("words[300]", "potion[300]")
 
 
+def test_a_part_without_a_name_stays_in_every_configuration_of_a_sweep():
+    part = {"kind": "bm25", "k1": 0.5}
+    fusion = {"name": "both", "kind": "fusion", "of": ["words", part]}
+    sweep = {"default": "words", "of": "both", "constant": [10, 60]}
+    retrievers = [BM25, fusion]
+    experiment = parse_experiment({**BASE, "retrievers": retrievers, "sweep": sweep})
+    tables = {config.name: config.model_dump() for config in experiment.retrievers}
+    for name in ("both", "both[10]", "both[60]"):
+        words, nameless = tables[name]["of"]
+        assert (words, nameless["k1"]) == ("words", 0.5)
+
+
+def test_a_swept_key_below_a_text_is_refused_with_its_retriever():
+    retrievers = [{**BM25, "floor": 0.1}, {**POTION, "chunk": "short"}]
+    sweep = {"default": "words", "of": "potion", "chunk.size": [128, 256]}
+    tables = {**BASE, "retrievers": retrievers, "sweep": sweep}
+    refused = refusal(parse_experiment, tables)
+    expected = "sweep.chunk.size: chunk of 'potion' is not a table (write it as one)"
+    assert expected in str(refused)
+
+
 def refused_sweeps(
     sweeps: Iterable[tuple[dict[str, Any], str]],
 ) -> Iterator[tuple[dict[str, Any], str]]:
