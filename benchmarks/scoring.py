@@ -8,6 +8,11 @@ Against pytrec_eval-terrier, ir-measures and, where it is installed, ranx.
         a run file of so many queries x 100 hits, read as a stream
     python benchmarks/scoring.py --files 30000
         files of so many queries x 100 lines each, against ir-measures
+    python benchmarks/scoring.py --compare 20 2000
+        `compare` of so many retrievers on so many queries x 100 hits, all pairs,
+        from run files to page and JSON: processor time, beside that of pandas
+        reading the lines. The checkout that is measured is the folder in which it
+        is started, which PYTHONPATH must name too.
 
 The same dictionaries go to every program, in one process; conversion is inside the
 clock, as is pytrec_eval's RelevanceEvaluator(...). The first call is reported apart
@@ -18,8 +23,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -280,6 +288,63 @@ def files(queries: int) -> None:
             print(f"{name:20} {min(taken):.1f} s of processor time, the best of 3")
 
 
+COMPARED = ["nDCG@10", "P@5", "R@10", "R@100", "RR@10", "AP@10", "Success@10"]
+PANDAS = "import sys, pandas; [pandas.read_csv(path, sep=' ') for path in sys.argv[1:]]"
+
+
+def write_runs(folder: Path, retrievers: int, queries: int) -> list[str]:
+    """Write qrels, then runs of retrievers that agree in half of their hits."""
+    random = np.random.default_rng(0)
+    paths = [folder / "qrels", *(folder / f"r{k}.run" for k in range(retrievers))]
+    handles = [path.open("w") for path in paths]
+    for query in range(queries):
+        pool = random.choice(CORPUS // 2, 2 * HITS, replace=False)
+        is_relevant = random.random(2 * HITS) < 0.02
+        is_relevant[0] = True
+        handles[0].writelines(f"q{query} 0 d{d} 1\n" for d in pool[is_relevant])
+        for number, handle in enumerate(handles[1:]):
+            merit = random.random(2 * HITS) + is_relevant * (0.1 + number / 100)
+            order = np.argsort(-merit)[:HITS]
+            handle.writelines(
+                f"q{query} Q0 d{d} {rank} {score:.6f} r{number}\n"
+                for rank, (d, score) in enumerate(
+                    zip(pool[order].tolist(), merit[order].tolist(), strict=True), 1
+                )
+            )
+    for handle in handles:
+        handle.close()
+    return [str(path) for path in paths]
+
+
+def processor_time(command: list[str]) -> float:
+    """Run a command and return the seconds of its processes, start included."""
+    before = os.times()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+def compare_files(retrievers: int, queries: int) -> None:
+    """Print the processor time of `compare`, the best of two."""
+    with tempfile.TemporaryDirectory() as name:
+        paths = write_runs(Path(name), retrievers, queries)
+        options = [f"--measure={measure}" for measure in COMPARED]
+        page = f"--report={Path(name) / 'page.html'}"
+        harness = [sys.executable, "-m", "harness", "compare", *paths]
+        commands = {
+            "retriever-harness": [*harness, *options, page, "--json"],
+            "pandas, lines alone": [sys.executable, "-c", PANDAS, *paths[1:]],
+        }
+        print(
+            f"{retrievers} retrievers x {queries:,} queries x {HITS} hits, "
+            f"{len(COMPARED)} measures, {retrievers * (retrievers - 1) // 2:,} pairs"
+        )
+        for program, command in commands.items():
+            seconds = [processor_time(command) for _ in range(2)]
+            listed = ", ".join(f"{each:.2f}" for each in seconds)
+            print(f"{program:20} {min(seconds):.2f} s of processor time ({listed})")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -287,8 +352,13 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--stream", type=int, metavar="QUERIES")
     parser.add_argument("--files", type=int, metavar="QUERIES")
+    parser.add_argument(
+        "--compare", type=int, nargs=2, metavar=("RETRIEVERS", "QUERIES")
+    )
     given = parser.parse_args()
-    if given.files:
+    if given.compare:
+        compare_files(*given.compare)
+    elif given.files:
         files(given.files)
     elif given.stream:
         stream(given.stream)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from harness.english import rising_run_count, tied_run_count
 from harness.measures import Measure, MeasureValues, measure_rankings, measure_run
 from harness.measures.score import Grades, Precision
 from harness.measures.table import row_of
 from harness.scoring.conventions import RunConventions, counting_queries
+from harness.scoring.query_hits import HitKeeper, QueryHits, hits_by_query
 from harness.scoring.run_names import name_runs
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, ScoreColumn, Scores
@@ -22,6 +21,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.files.run_scores import find_contradictions
 from retrievers.files.trec_files import Qrels, RunScores, read_qrels, read_run
 from retrievers.ids import KnownDocuments, count_matches_by_way
+from retrievers.types import Floats
 
 
 class ScoredRun(NamedTuple):
@@ -35,13 +35,13 @@ class ScoredRun(NamedTuple):
 
 
 class RunSource(NamedTuple):
-    """A run's name and place, how to read it again, and the conventions that apply."""
+    """A run's name and place, how to get its hits, and the conventions that apply."""
 
     name: str
     where: str
     """For messages."""
     conventions: RunConventions
-    read_again: Callable[[], RunScores]
+    read_hits: Callable[[], Iterable[QueryHits]]
 
 
 def score_trec_runs(
@@ -53,7 +53,8 @@ def score_trec_runs(
 ) -> Scores:
     """Score TREC run files, plain or gzip, against a qrels file.
 
-    Rankings are not kept in memory: those of runs with the same scores are read again.
+    Rankings are kept in memory while there is room; those of further runs are read
+    again.
 
     Args:
         qrels: a file of judgments.
@@ -73,12 +74,15 @@ def score_trec_runs(
     scored_runs: list[ScoredRun] = []
     problems: list[Problem] = []
     unmatched: list[Problem] = []
+    keeper = HitKeeper()
     for name, path in zip(name_runs(runs), runs, strict=True):
         try:
             run = read_run(path)
-            source = RunSource(name, str(path), conventions, _rereader(path, run))
+            hits = list(hits_by_query(run))
+            read_hits = _hits_reader(path, hits, keeper)
+            source = RunSource(name, str(path), conventions, read_hits)
             scored = _score_run(source, run, judgments, measures)
-            contradictions = find_contradictions(_scores_by_query(run), Path(path))
+            contradictions = find_contradictions(_score_lists(hits), Path(path))
             queries = contradictions.queries
             found = (
                 tied_run_count(len(contradictions.tied), queries),
@@ -95,9 +99,8 @@ def score_trec_runs(
     return replace(scores, unmatched=tuple(unmatched))
 
 
-def _scores_by_query(run: RunScores) -> Iterator[tuple[str, Sequence[float]]]:
-    for query_id, hits in run.items():
-        yield query_id, list(hits.values())
+def _score_lists(hits: Iterable[QueryHits]) -> Iterable[tuple[str, Floats]]:
+    return ((query_hits.query_id, query_hits.scores) for query_hits in hits)
 
 
 def _refuse_repeated(runs: Sequence[str | Path]) -> None:
@@ -128,11 +131,16 @@ def _refuse_groups(measures: Sequence[Measure]) -> None:
         raise InputError(problems)
 
 
-def _rereader(path: str | Path, run: RunScores) -> Callable[[], RunScores]:
-    """Return a function that reads the run again; a pipe can be read only once."""
-    if Path(path).is_file():
-        return partial(read_run, path)
-    return lambda: run
+def _hits_reader(
+    path: str | Path, hits: Sequence[QueryHits], keeper: HitKeeper
+) -> Callable[[], Iterable[QueryHits]]:
+    """Return a function that gives a run's hits once more.
+
+    A file is read again if there is no room to keep them; a pipe can be read only once.
+    """
+    if keeper.takes(hits) or not Path(path).is_file():
+        return lambda: hits
+    return lambda: hits_by_query(read_run(path))
 
 
 def join_runs(
@@ -191,10 +199,11 @@ def score_run_in_memory(
     name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]
 ) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
-    source = RunSource(name, f"runs[{name!r}]", RunConventions(), lambda: run)
+    read_hits = partial(hits_by_query, run)
+    source = RunSource(name, f"runs[{name!r}]", RunConventions(), read_hits)
     scored = _score_run(source, run, judgments, measures)
     # A mapping has no order of its own: only ties are seen.
-    contradictions = find_contradictions(_scores_by_query(run))
+    contradictions = find_contradictions(_score_lists(read_hits()))
     ties = tied_run_count(len(contradictions.tied), contradictions.queries)
     return _with_notes(scored, ties)
 
@@ -218,13 +227,13 @@ def _score_run(
     judged_queries = judgments.keys() & run.keys()
     if not judged_queries:
         raise _unmatched_queries(run, judgments, where)
-    read_again = source.read_again
+    read_hits = source.read_hits
     match_note = ""
     if not any(
         judgments[query_id].keys() & run[query_id] for query_id in judged_queries
     ):
         run, match_note = match_run_ids(run, judgments, where)
-        read_again = partial(_same_run, run)
+        read_hits = partial(hits_by_query, run)
     values = _measure_values(measures, judgments, run, conventions.precision)
     counting, notes = counting_queries(judgments, judged_queries, conventions)
     if match_note:
@@ -238,7 +247,7 @@ def _score_run(
     if len(counting) < len(judgments):
         values = values.for_queries(counting)
     read_rankings = partial(
-        _read_rankings, read_again, frozenset(values.query_ids), conventions.precision
+        _read_rankings, read_hits, frozenset(values.query_ids), conventions.precision
     )
     return ScoredRun(source.name, values, tuple(notes), read_rankings)
 
@@ -251,10 +260,6 @@ def _largest_grade_notes(values: MeasureValues) -> list[str]:
             names[measure.name] = None
     grade = values.largest_grade
     return [f"{name}: the largest grade of the qrels is G = {grade}" for name in names]
-
-
-def _same_run(run: RunScores) -> RunScores:
-    return run
 
 
 def _unmatched_queries(run: RunScores, judgments: Grades, where: str) -> UnmatchedRun:
@@ -272,31 +277,21 @@ def _measure_values(
     """Return the values of a run; the user's own measures need lists of documents."""
     if not any(measure.is_own for measure in measures):
         return measure_run(measures, judgments, run, precision=precision)
-    rankings = {query_id: _rank(hits, precision) for query_id, hits in run.items()}
+    rankings = {hits.query_id: hits.rank(precision) for hits in hits_by_query(run)}
     return measure_rankings(measures, judgments, rankings)
 
 
 def _read_rankings(
-    read_run_again: Callable[[], RunScores],
+    read_hits: Callable[[], Iterable[QueryHits]],
     queries: Collection[str],
     precision: Precision,
-) -> dict[str, list[str]]:
-    """Return a run's rankings of these queries; a file is read again."""
+) -> RankedIds:
+    """Return a run's rankings of these queries."""
     return {
-        query_id: _rank(hits, precision)
-        for query_id, hits in read_run_again().items()
-        if query_id in queries
+        hits.query_id: hits.rank(precision)
+        for hits in read_hits()
+        if hits.query_id in queries
     }
-
-
-def _rank(hits: Mapping[str, float], precision: Precision) -> list[str]:
-    """Rank documents by trec_eval's rule: score descending, then id descending."""
-    scores = np.fromiter(hits.values(), np.float64, len(hits))
-    if precision == "single":
-        with np.errstate(over="ignore"):
-            scores = scores.astype(np.float32).astype(np.float64)
-    by_score = sorted(zip(scores.tolist(), hits, strict=True), reverse=True)
-    return [document for _, document in by_score]
 
 
 class MatchedRun(NamedTuple):

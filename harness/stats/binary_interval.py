@@ -11,6 +11,7 @@ from scipy import special
 
 from harness.stats.differences import Floats
 from harness.stats.intervals import NOT_ESTIMABLE, Interval
+from harness.stats.signed_rank import SMALLEST
 
 END_TOLERANCE = 1e-11
 """Width at which the search for an end stops."""
@@ -89,7 +90,7 @@ def _lower_end(counts: PairCounts, difference: float, alpha: float) -> float:
     level = math.log(alpha / 2)
 
     def log_excess(shift: float) -> float:
-        return math.log(tail(shift)) - level
+        return math.log(max(tail(shift), SMALLEST)) - level
 
     if log_excess(difference) <= 0:
         return difference

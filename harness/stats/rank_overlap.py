@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -45,28 +46,36 @@ def rank_overlap(
     >>> round(rank_overlap("abcde", "bacfg").extrapolated, 6)
     0.619335
     """
-    short, long = sorted((list(a), list(b)), key=len)
+    short, long = (b, a) if len(b) < len(a) else (a, b)
     if not short:
         is_same = float(not long)
         return RankOverlap(extrapolated=is_same, top=is_same)
-    shared_top = {*short[:OVERLAP_DEPTH]} & {*long[:OVERLAP_DEPTH]}
+    shared = _shared_counts(short, long)
+    top_end = min(OVERLAP_DEPTH, len(long))
     return RankOverlap(
-        extrapolated=_extrapolated_overlap(short, long, p),
-        top=len(shared_top) / len(long[:OVERLAP_DEPTH]),
+        extrapolated=_extrapolated_overlap(shared, len(short), p),
+        top=int(shared[top_end - 1]) / top_end,
     )
 
 
-def _extrapolated_overlap(short: Sequence[str], long: Sequence[str], p: float) -> float:
-    shared = _shared_counts(short, long)
-    short_end = len(short)
-    long_end = len(long)
+def _extrapolated_overlap(shared: Integers, short_end: int, p: float) -> float:
+    """Return equation 32.
+
+    Args:
+        shared: (n,) documents that both have, down to each depth of the longer list.
+        short_end: the length of the shorter list.
+        p: how far a reader goes on.
+    """
+    long_end = len(shared)
     shared_in_short = int(shared[short_end - 1])
     shared_in_long = int(shared[long_end - 1])
     depths, weights = _depth_weights(long_end, p)
     agreed = math.fsum((shared / depths * weights).tolist())
-    beyond = depths[short_end:]
-    missing_shares = shared_in_short * (beyond - short_end) / (short_end * beyond)
-    uneven = math.fsum((missing_shares * weights[short_end:]).tolist())
+    uneven = 0.0
+    if short_end < long_end:
+        beyond = depths[short_end:]
+        missing_shares = shared_in_short * (beyond - short_end) / (short_end * beyond)
+        uneven = math.fsum((missing_shares * weights[short_end:]).tolist())
     last_agreement = (
         shared_in_long - shared_in_short
     ) / long_end + shared_in_short / short_end
@@ -91,12 +100,11 @@ def _depth_weights(n: int, p: float) -> DepthWeights:
 
 def _shared_counts(short: Sequence[str], long: Sequence[str]) -> Integers:
     """Return how many documents both have, down to each depth of the longer: (n,)."""
-    rank_in_short = {document: rank for rank, document in enumerate(short)}
-    met_at = [0] * len(long)
-    for rank, document in enumerate(long):
-        if document in rank_in_short:
-            met_at[max(rank, rank_in_short[document])] += 1
-    return np.cumsum(met_at)
+    rank_in_short = dict(zip(short, range(len(short)), strict=True))
+    n = len(long)
+    ranks = map(rank_in_short.get, long, repeat(n))
+    met_at = np.maximum(np.fromiter(ranks, np.int64, n), np.arange(n))
+    return np.bincount(met_at, minlength=n + 1)[:n].cumsum()
 
 
 def mean_rank_overlap(

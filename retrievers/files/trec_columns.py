@@ -127,7 +127,16 @@ def parse_id(field: bytes) -> str:
     return to_nfc(decode_id(text) if b"%" in field else text)
 
 
-_cached_ids: dict[bytes, str] = {}
+class _IdsByField(dict[bytes, str]):
+    """The ids of fields; a new field is parsed when it is asked for."""
+
+    def __missing__(self, field: bytes) -> str:
+        parsed = parse_id(field)
+        self[field] = parsed
+        return parsed
+
+
+_cached_ids = _IdsByField()
 
 
 def parse_ids(fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
@@ -136,12 +145,9 @@ def parse_ids(fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
     Raises:
         UnicodeDecodeError: a field is not UTF-8.
     """
-    field_list = fields.tolist()
     if len(_cached_ids) > MAX_CACHED_IDS:
         _cached_ids.clear()
-    for field in set(field_list).difference(_cached_ids):
-        _cached_ids[field] = parse_id(field)
-    return tuple(map(_cached_ids.__getitem__, field_list))
+    return tuple(map(_cached_ids.__getitem__, fields.tolist()))
 
 
 def parse_columns(block: bytes, form: LineForm) -> TrecColumns | None:

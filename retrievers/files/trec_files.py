@@ -63,9 +63,13 @@ def _read_by_query(
     values_by_query: dict[str, dict[str, Any]] = {}
     problems = LineProblems(path)
     for lines in group_by_query(path, form, problems, read_lines):
-        values = values_by_query.setdefault(lines.query, {})
-        lines.report_duplicates(values, problems, form.verb)
-        values.update(zip(lines.documents, lines.values.tolist(), strict=True))
+        values = dict(zip(lines.documents, lines.values.tolist(), strict=True))
+        if lines.query not in values_by_query and len(values) == len(lines.documents):
+            values_by_query[lines.query] = values
+            continue
+        all_values = values_by_query.setdefault(lines.query, {})
+        lines.report_duplicates(all_values, problems, form.verb)
+        all_values.update(values)
     problems.raise_problems(is_empty=not values_by_query)
     return values_by_query
 

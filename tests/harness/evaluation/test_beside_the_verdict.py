@@ -25,8 +25,11 @@ from harness.dataset import load_dataset
 from harness.evaluation.abstention import evaluate_abstention
 from harness.evaluation.corpus_change import compare_corpus_states
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
+from harness.measures import parse_measure_list
 from harness.pipeline import run
 from harness.running.options import RunOptions
+from harness.scoring import query_hits
+from harness.scoring.trec_runs import score_trec_runs
 from harness.stats.max_t import cross_fitted_scores
 from harness.stats.rank_overlap import mean_rank_overlap, rank_overlap
 from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_area
@@ -523,3 +526,39 @@ def test_a_run_without_digests_of_its_documents_is_one_clear_error(runs):
     assert "has no corpus.csv" in str(
         refusal(compare_corpus_states, records.read_results(old.folder), new)
     )
+
+
+TIED_RUN = """
+q1 Q0 b 1 0.5 r
+q1 Q0 c 2 0.5 r
+q1 Q0 a 3 0.7 r
+q2 Q0 a 1 0.9 r
+q2 Q0 b 2 0.8 r
+"""
+
+
+def _run_with_ties(folder: Path) -> tuple[Path, Path]:
+    qrels = folder / "qrels"
+    qrels.write_text("q1 0 a 1\nq2 0 b 1\n", encoding="utf-8")
+    run_file = folder / "ours.run"
+    run_file.write_text(TIED_RUN, encoding="utf-8")
+    return qrels, run_file
+
+
+def test_the_rankings_of_a_small_run_outlive_its_file(tmp_path):
+    qrels, run_file = _run_with_ties(tmp_path)
+    scores = score_trec_runs(qrels, [run_file], parse_measure_list(["nDCG@10"]))
+    run_file.unlink()
+    rankings = scores.rankings["ours"]()
+    assert {query: [*ids] for query, ids in rankings.items()} == {
+        "q1": ["a", "c", "b"],
+        "q2": ["a", "b"],
+    }
+
+
+def test_a_run_for_which_there_is_no_room_is_read_again(tmp_path, monkeypatch):
+    qrels, run_file = _run_with_ties(tmp_path)
+    monkeypatch.setattr(query_hits, "MAX_KEPT_HITS", 4)
+    scores = score_trec_runs(qrels, [run_file], parse_measure_list(["nDCG@10"]))
+    run_file.write_text(TIED_RUN.replace("0.7", "0.1"), encoding="utf-8")
+    assert [*scores.rankings["ours"]()["q1"]] == ["c", "b", "a"]

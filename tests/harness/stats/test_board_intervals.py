@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from harness.stats.binary_interval import PairCounts, binary_interval, mcnemar_p
 from harness.stats.differences import ValueRange
@@ -95,6 +96,22 @@ def test_the_interval_of_a_binary_measure_inverts_the_sign_flips(
     low = lowest_shift_not_rejected(pair, 0.05)
     high = -lowest_shift_not_rejected(pair.swapped, 0.05)
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-9)
+
+
+@pytest.mark.parametrize("tied", [2, 10, 40])
+def test_nearly_all_won_of_many_has_the_end_of_the_definition(tied: int) -> None:
+    """At the first shift that is tried the chance is below the smallest float."""
+    won = 2000 - tied
+    flipped_ties = np.arange(tied + 1)
+
+    def chance(shift: float) -> float:
+        bound = np.floor(shift * flipped_ties / (1 - shift))
+        tail = stats.binom.cdf(bound, won, 0.5)
+        return float(stats.binom.pmf(flipped_ties, tied, 0.5) @ tail)
+
+    low = binary_interval(PairCounts(won, 0, tied), 0.05).low
+    assert low is not None
+    assert chance(low - 1e-9) < 0.025 <= chance(low + 1e-9)
 
 
 @pytest.mark.parametrize("won", range(13))
