@@ -121,7 +121,7 @@ def slices_of_pair(
     Args:
         queries: (n,) those that were scored.
         properties: of these queries, and perhaps of others.
-        manifest: what the retrievers are made of.
+        manifest: says which parts the retrievers have.
         pair: the retrievers; truncation by others makes no slices.
         cluster: the field whose values are the clusters; it makes no slices.
     """

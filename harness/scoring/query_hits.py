@@ -22,14 +22,14 @@ class QueryHits(NamedTuple):
     scores: Floats
     """(n,)"""
 
-    def rank(self, precision: Precision) -> Sequence[str]:
+    def rank(self, precision: Precision) -> list[str]:
         """Rank the documents by trec_eval's rule: score, then id, both descending."""
         scores = self.scores
         if precision == "single":
             with np.errstate(over="ignore"):
                 scores = scores.astype(np.float32)
         if (scores[1:] < scores[:-1]).all():  # as most runs are written
-            return self.documents
+            return list(self.documents)
         ranked = sorted(zip(scores.tolist(), self.documents, strict=True), reverse=True)
         return [document for _, document in ranked]
 

@@ -171,7 +171,7 @@ def test_the_budget_holds_before_anything_is_sent_and_needs_a_price(
     billed.spent = 2.0
     with pytest.raises(
         OverBudget,
-        match=r"\$2.000000 is billed, more than the \$1.000000 of --max-cost",
+        match=r"\$2.000000 is billed, more than the \$1.000000 of the limit",
     ):
         billed.check("all is kept")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234567890")

@@ -49,7 +49,7 @@ def test_a_lone_text_that_is_far_too_long_is_cut():
 
 def test_a_server_that_is_broken_ends_at_once_and_cuts_nothing():
     started = time.monotonic()
-    message = r"after 3 equal errors: .*500 The server had an error"
+    message = r"500 The server had an error \(3 equal errors\)"
     with (
         serving(OpenAIProvider(always="500")) as provider,
         pytest.raises(BackendError, match=message),
@@ -72,6 +72,6 @@ def test_a_text_no_longer_than_one_that_passed_is_never_cut():
         encoder = OpenAIEncoder("m", base_url=provider.url, concurrency=1)
         embedder = Embedder(encoder, None)
         embedder.embed([LONG], "document", Meter())
-        with pytest.raises(BackendError, match="after 3 equal errors"):
+        with pytest.raises(BackendError, match=r"\(3 equal errors\)"):
             embedder.embed([TEXTS[0]], "document", Meter())
     assert provider.embedded == [LONG]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from retrievers.errors import BackendError, InputError
+from retrievers.facts import CollectionFacts
 from retrievers.meter import Meter
 from retrievers.services import caller
 from retrievers.stores import connection, qdrant
@@ -123,14 +124,14 @@ def test_the_server_indexes_as_set_or_reports_that_it_did_not(
     """By default a server builds a graph only above 10 MB of vectors; Edge always."""
     store = opened(**options)
     build(store)
-    assert store.facts == {
-        "server": "Qdrant 1.18.3",
-        "points": str(COUNT),
-        "indexed_points": str(indexed),
-        "optimizer": "ok",
-        "indexing_threshold_kb": str(thresholds[0]),
-        "full_scan_threshold_kb": str(thresholds[1]),
-    }
+    assert store.facts == CollectionFacts(
+        server="Qdrant 1.18.3",
+        points=COUNT,
+        indexed_points=indexed,
+        optimizer="ok",
+        indexing_threshold_kb=thresholds[0],
+        full_scan_threshold_kb=thresholds[1],
+    )
     if "defer_graph" in options:
         assert fake.created["hnsw_config"]["m"] == 0
         assert [

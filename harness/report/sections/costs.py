@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.records import Results
+from harness.records.costs_csv import CostRow
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
 from harness.report.numbers import number_text, score_text
@@ -70,7 +71,7 @@ class CostsContext:
     """The last day of a latency; "" without one."""
     approximations: Mapping[str, ApproximationRow]
     sizes: Mapping[str, VectorSize]
-    rows: Sequence[object]
+    rows: Sequence[CostRow]
     """The rows of costs.csv."""
 
 
