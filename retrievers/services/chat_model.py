@@ -189,7 +189,10 @@ class ChatModel(remote_model.RemoteModel):
                 f"the price of {self.model} is not known, "
                 "so that the limit of dollars cannot be kept (--max-cost)"
             )
-            remedy = "give the dollars for a million tokens in and out: IN,OUT"
+            remedy = (
+                "set input_price and output_price, dollars for a million tokens "
+                "(--price IN,OUT)"
+            )
             raise InputError(Problem("price", problem, remedy))
 
     def _open(self) -> OpenAIClient:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
-from harness.records import Results
-from harness.records.costs_csv import CostRow
+from harness.records import CostRow, Results
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
 from harness.report.numbers import number_text, score_text
