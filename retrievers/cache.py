@@ -168,7 +168,7 @@ class Cache:
         except ValueError as difference:
             raise BackendError(
                 f"{self.path} holds {difference} for one model: its server has "
-                "changed; run again with new vectors (--fresh)"
+                "changed; run again with --fresh (in Python fresh=True)"
             ) from None
         return rows.positions, Embedded(vectors, rows.tokens, rows.truncated_tokens)
 

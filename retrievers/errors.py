@@ -20,6 +20,8 @@ from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from retrievers.remedy import Remedy
+
 
 class Problem(NamedTuple):
     """One thing wrong with the input.
@@ -30,7 +32,7 @@ class Problem(NamedTuple):
 
     where: str
     what: str
-    remedy: str = ""
+    remedy: Remedy | str = ""
     occurrences: int = 1
     """More than 1 if this represents further problems, which are not listed."""
 

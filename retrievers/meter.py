@@ -45,9 +45,9 @@ class Budget:
                 self.refused = True
                 raise OverBudget(
                     f"the next request costs about ${usd:.6f}; "
-                    f"${self.spent:.6f} of ${self.limit:.6f} are spent (--max-cost); "
+                    f"${self.spent:.6f} of ${self.limit:.6f} are spent; "
                     "what was paid for is kept in the cache: "
-                    "raise the limit and run again"
+                    "raise the limit (--max-cost, in Python max_cost) and run again"
                 )
             self.spent += usd
 
@@ -65,7 +65,8 @@ class Budget:
         if self.limit is not None and self.spent > self.limit:
             raise OverBudget(
                 f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of the "
-                "limit (--max-cost): requests cost more than was expected of them; "
+                "limit (--max-cost, in Python max_cost): "
+                "requests cost more than was expected of them; "
                 f"{stored_in}"
             )
 

@@ -117,6 +117,7 @@ LEAVES = {
     "retrievers.options.user_code",
     "retrievers.passage",
     "retrievers.ranking",
+    "retrievers.remedy",
     "retrievers.texts.languages",
     "retrievers.texts.word_tokens",
     "retrievers.types",

@@ -16,6 +16,7 @@ from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.options.placeholders import expand
+from retrievers.remedy import Option, compose_remedy
 from retrievers.services.chat import Chat
 from retrievers.services.chat_model import ChatModel
 from retrievers.services.chat_replies import MAX_TEXT_TOKENS
@@ -77,7 +78,11 @@ def check_judge_price(
     if not judge_chat(table, cache).model.has_prices:
         problem = (
             f"the price of {table.model} is unknown, so the limit of dollars cannot "
-            "be kept (--max-cost)"
+            "be kept"
         )
-        remedy = "write input_price and output_price: dollars per million tokens"
+        remedy = compose_remedy(
+            "write input_price and output_price: dollars per million tokens, "
+            "or set no limit",
+            Option("--max-cost"),
+        )
         raise InputError(Problem("[judge]", problem, remedy))

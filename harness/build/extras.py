@@ -35,7 +35,7 @@ def all_extras_named(find_extras: Callable[[], set[str]]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        text = "\n".join(problem.remedy for problem in error.problems)
+        text = "\n".join(str(problem.remedy) for problem in error.problems)
         named = INSTALL_COMMAND.findall(text)
         if not named:
             raise
@@ -49,7 +49,7 @@ def all_extras_named(find_extras: Callable[[], set[str]]) -> Iterator[None]:
 
 
 def _with_command(problem: Problem, command: str) -> Problem:
-    remedy = INSTALL_COMMAND.sub(lambda _: command, problem.remedy)
+    remedy = INSTALL_COMMAND.sub(lambda _: command, str(problem.remedy))
     return problem._replace(remedy=remedy)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.options.placeholders import redact_keys
 from retrievers.options.user_code import wrap_user_errors
+from retrievers.remedy import Option, compose_remedy
 from retrievers.saved_run import SavedRun
 from retrievers.services.chat_model import ChatModel
 from retrievers.types import Model, Retriever, model_facts
@@ -67,9 +68,12 @@ def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
     model_name = model_facts(model).model or "the model"
     message = (
         f"the price of {model_name} is not known, so that the limit of dollars cannot "
-        "be kept (--max-cost)"
+        "be kept"
     )
-    remedy = "write price = dollars for a million tokens"
+    remedy = compose_remedy(
+        "write price = dollars for a million tokens, or set no limit",
+        Option("--max-cost"),
+    )
     return name_retriever(
         name, InputError(Problem(f"{table_key}.price", message, remedy))
     )
@@ -81,7 +85,11 @@ def missing_chat_price(name: str, model: ChatModel) -> list[Problem]:
         return []
     message = (
         f"the price of {model.model} is not known, so that the limit of dollars cannot "
-        "be kept (--max-cost)"
+        "be kept"
     )
-    remedy = "write input_price and output_price: dollars per million tokens"
+    remedy = compose_remedy(
+        "write input_price and output_price: dollars per million tokens, "
+        "or set no limit",
+        Option("--max-cost"),
+    )
     return name_retriever(name, InputError(Problem("model", message, remedy)))

@@ -82,7 +82,8 @@ def check(
         if not as_json:
             raise
         problems = error.problems or (Problem(target, str(error)),)
-        print_json(problems=problems)
+        listed = [problem._replace(remedy=str(problem.remedy)) for problem in problems]
+        print_json(problems=listed)
         raise typer.Exit(error.exit_code) from None
     tables = [check_object(report) for report in reports]
     table = tables[0] if len(tables) == 1 else {"data_sets": tables}

@@ -11,16 +11,20 @@ from harness.dataset.columns import declaration
 from harness.dataset.convert import CONVERTED_SUFFIXES, CONVERTER_REMEDY, can_convert
 from harness.dataset.labels import FIELD_SEPARATOR
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.settings import PAGES
 from harness.dataset.source import Source, SourceLocation
 from harness.dataset.usual_names import normalised_name
 from harness.dataset.written_values import id_problem
 from retrievers.errors import DataChanged, InputError, Problem, nearest_word
 from retrievers.ids import WHOLE_FLOAT, IdMatch, KnownDocuments, normalise_text, to_nfc
+from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 from retrievers.types import Document, sample_documents
 
 MAX_COMPARED_IDS = 2_000
 """Ids, at most, that a remedy compares with an unknown one."""
-DROP_REMEDY = 'set dangling = "drop" under [relevance] (--dangling drop)'
+DROP_REMEDY = compose_remedy(
+    "set ", Setting("dangling", "drop", "relevance"), Option("--dangling drop")
+)
 ANCHOR_WORDS = 5
 """The first words of a passage, by which documents with it are found."""
 TEXT_KEY_BYTES = 12
@@ -59,10 +63,11 @@ class CheckedDocuments:
             for label, match in self._known_values.match(labels).items()
         }
 
-    def nearest_remedy(self, label: str) -> str:
+    def nearest_remedy(self, label: str) -> Remedy:
         """Return the remedy for a label that names no document."""
-        remedy = f"correct the id, or {DROP_REMEDY}"
-        return f"{self.nearest(label) or self.example()} {remedy}".lstrip()
+        hint = self.nearest(label) or self.example()
+        beginning = f"{hint} correct the id, or ".lstrip()
+        return compose_remedy(beginning, DROP_REMEDY)
 
     def nearest(self, label: str) -> str:
         """Return the nearest name of a document as a question; empty if none is."""
@@ -122,11 +127,13 @@ def check_documents(
     if match and documents.ids and not documents.document_by_value:
         field_names = " and ".join(map(repr, match))
         problem = f"no document has {field_names} among its fields"
-        remedy = "see how they are spelt"
+        remedy = compose_remedy("see how they are spelt")
         if any(
             CONVERTED_SUFFIXES[".pdf"] in size for size in problems.table_sizes.values()
         ):
-            remedy += "; pages = true (--pages) makes each page of a PDF a document"
+            remedy = compose_remedy(
+                remedy, "; ", PAGES, " makes each page of a PDF a document"
+            )
         problems.add("dataset.match", problem, remedy)
     return documents
 
@@ -156,7 +163,7 @@ def _check_each(
             problems.add(location, problem, "give it another id")
             continue
         if document.id in documents.ids:
-            remedy = f"ids must be unique{_other_id_column(problems, location)}"
+            remedy = _repeated_id_remedy(problems, location)
             problems.add(location, f"document id {document.id!r} occurs twice", remedy)
             continue
         documents.known_documents.add(document.id, document.title)
@@ -176,13 +183,16 @@ def _check_each(
     documents.digest = digest.hexdigest()
 
 
-def _other_id_column(problems: ReadProblems, location: SourceLocation) -> str:
-    """Return a hint at another column of ids in a table of documents."""
+def _repeated_id_remedy(problems: ReadProblems, location: SourceLocation) -> Remedy:
+    """Return the remedy for an id that occurs twice: another column may be the id."""
     for column, kind in problems.columns_used.get(location.file, {}).items():
         is_key = normalised_name(column).endswith(("id", "key"))
         if kind != "document_id" and is_key:
-            return f"; or is {column!r} the id? {declaration('document_id', column)}"
-    return ""
+            return compose_remedy(
+                f"ids must be unique; or is {column!r} the id? ",
+                declaration("document_id", column),
+            )
+    return compose_remedy("ids must be unique")
 
 
 def reread_documents(source: Source, name: str, digest: str) -> Iterator[Document]:

@@ -12,9 +12,11 @@ from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
+from harness.dataset.settings import LEAVE_PAGES_OUT, NAMED_DOCUMENTS
 from harness.dataset.source import FormatReader, Source
 from retrievers.errors import InputError, Problem, did_you_mean, nearest_word
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
+from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 READERS_BY_FORMAT = {
     "hub": "named_collections:HUB",
@@ -70,24 +72,24 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
         raise InputError(Problem(name, problem, "give them again in Python"))
     reference = _of_sheet(reference)
     if not reference.scheme and not reference.folder.exists():
-        remedy = _missing_path_remedy(reference.folder)
-        raise InputError(Problem(reference.name, "no such folder", remedy))
+        hint = _missing_path_remedy(reference.folder)
+        raise InputError(Problem(reference.name, "no such folder", hint))
     format_name = reference.format
     if format_name is not None and format_name not in READERS_BY_FORMAT:
         problem = f"unknown format {format_name!r}"
-        remedy = did_you_mean(format_name, READERS_BY_FORMAT)
-        raise InputError(Problem("dataset.format", problem, remedy))
+        hint = did_you_mean(format_name, READERS_BY_FORMAT)
+        raise InputError(Problem("dataset.format", problem, hint))
     files = list_reference(reference)
     format_name = format_name or detect_format(reference, files)
     if format_name is None:
         raise InputError(_unknown_content(reference, files))
     if reference.where and format_name != "tables":
         problem = f"the data set is {format_name}, and where chooses rows of tables"
-        raise InputError(Problem("dataset.where", problem, "leave it out (--where)"))
+        remedy = compose_remedy("leave it out", Option("--where"))
+        raise InputError(Problem("dataset.where", problem, remedy))
     if reference.pages and format_name not in PAGED_FORMATS:
         problem = f"the data set is {format_name}, and only a folder of PDF has pages"
-        remedy = "leave pages = true out (--pages)"
-        raise InputError(Problem("dataset.pages", problem, remedy))
+        raise InputError(Problem("dataset.pages", problem, LEAVE_PAGES_OUT))
     return format_name, import_reader(format_name).read(reference, files)
 
 
@@ -153,14 +155,15 @@ def suggest_path(path: Path) -> str:
 def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
     """Return the problem that no reader reads a reference."""
     path = reference.folder
+    remedy: Remedy | str
     sheets = [name for name, file in files.items() if file.table]
     if sheets:
         names = ", ".join(map(repr, sheets[:MAX_SHOWN_NAMES]))
         problem = f"holds {names}, and none of them is called queries"
         queries = shlex.quote(sheets[0])
-        remedy = (
-            "name the files of queries and documents "
-            f"(--queries {queries} --documents …)"
+        remedy = compose_remedy(
+            "name the files of queries and documents",
+            Option(f"--queries {queries} --documents …"),
         )
     elif files or not path.is_file():
         return _no_parts(reference, files)
@@ -176,13 +179,13 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
     elif File(path).suffix not in TABLE_SUFFIXES:
         problem = "is a file that no reader takes"
         formats = ", ".join(READERS_BY_FORMAT)
-        remedy = f'say what it is: format = "…", one of {formats}'
+        remedy = compose_remedy(
+            "say what it is: ", Setting("format", "…"), f", one of {formats}"
+        )
     else:
         _refuse_unreadable_table(path)
         problem = "is a table that names no documents"
-        remedy = (
-            'name their folder or file: documents = "…" under dataset (--documents)'
-        )
+        remedy = compose_remedy("name their folder or file: ", NAMED_DOCUMENTS)
     return Problem(reference.name, problem, remedy)
 
 

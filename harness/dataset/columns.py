@@ -7,8 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from harness.dataset.cell_paths import declared_paths
+from harness.dataset.complaint import Complaint
 from harness.dataset.reference import DeclaredColumn
 from harness.dataset.row import Row
+from harness.dataset.settings import NO_HEADER
 from harness.dataset.source import SourceLocation
 from harness.dataset.usual_names import (
     COLUMN_KINDS,
@@ -28,6 +30,7 @@ from harness.dataset.usual_names import (
 )
 from harness.dataset.written_values import quoted_value
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 MAX_COLUMN_NAME_WORDS = 4
 """Words, at most, in the name of a column: a longer one is a text."""
@@ -173,25 +176,27 @@ class Columns:
         declared_kinds = [kind for kind in kinds if self.is_declared(kind)]
         return [kind for kind in declared_kinds if self.name(kind, row) is None]
 
-    def missing_column(self, kind: str, row: Row) -> tuple[str, str]:
-        """Return the problem that a row has no column of a kind, and the remedy."""
+    def missing_column(self, kind: str, row: Row) -> Complaint:
+        """Return the complaint that a row has no column of a kind."""
         paths = _column_paths(row)
         declared = self.declared_name(kind)
         if declared is not None:
-            return f"there is no column {declared!r}", did_you_mean(declared, paths)
+            problem = f"there is no column {declared!r}"
+            return Complaint(problem, did_you_mean(declared, paths))
         if not self.header and any(map(_looks_like_data, paths)):
             cells = ", ".join(map(quoted_value, paths[:MAX_SHOWN_COLUMNS]))
-            remedy = (
-                "write one above it: query,document; "
-                "or say header = false (--no-header), or true if it is one"
+            remedy = compose_remedy(
+                "write one above it: query,document; or say ",
+                NO_HEADER,
+                ", or true if it is one",
             )
-            return f"the first row is not a header: {cells}", remedy
+            return Complaint(f"the first row is not a header: {cells}", remedy)
         columns = ", ".join(paths[:MAX_SHOWN_COLUMNS])
         usual_name = (self.usual_names or USUAL_COLUMN_NAMES)[kind][0]
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
-        remedy = f"there are: {columns}; say which: {declaration(kind)}"
-        return f"{usual_name!r} is missing", remedy
+        remedy = compose_remedy(f"there are: {columns}; say which: ", declaration(kind))
+        return Complaint(f"{usual_name!r} is missing", remedy)
 
 
 def _unknown_kind(kind: str) -> Problem:
@@ -263,16 +268,18 @@ def _find_usual_column(
     return columns._find_column(kind, row)
 
 
-def declaration(kind: str, name: str = "…") -> str:
+def declaration(kind: str, name: str = "…") -> Remedy:
     """Return how an experiment and an option declare a column.
 
-    >>> declaration("grade", "stars")
+    >>> str(declaration("grade", "stars"))
     'columns = { grade = "stars" } (--columns grade=stars)'
     """
     option = shlex.quote(f"{kind}={name}")
-    return f'columns = {{ {kind} = "{name}" }} (--columns {option})'
+    return compose_remedy(Setting(kind, name, "columns"), Option(f"--columns {option}"))
 
 
-def not_labels_remedy(name: str) -> str:
+def not_labels_remedy(name: str) -> Remedy:
     """Return the remedy for a column that holds no labels."""
-    return f"if it holds no label, keep it as a field: {declaration(FIELDS_KIND, name)}"
+    return compose_remedy(
+        "if it holds no label, keep it as a field: ", declaration(FIELDS_KIND, name)
+    )

@@ -11,6 +11,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
 from harness.dataset.usual_names import normalised_name
 from retrievers.errors import did_you_mean
+from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 EVENT_NAMES = (
     "action",
@@ -170,10 +171,12 @@ def kinds_text(counts: Counter[str]) -> str:
     )
 
 
-def where_declaration(column: str, kind: str) -> str:
+def where_declaration(column: str, kind: str) -> Remedy:
     """Return how an experiment and an option choose rows of one kind.
 
-    >>> where_declaration("action_name", "click")
+    >>> str(where_declaration("action_name", "click"))
     'where = { action_name = "click" } (--where action_name=click)'
     """
-    return f'where = {{ {column} = "{kind}" }} (--where {column}={kind})'
+    return compose_remedy(
+        Setting(column, kind, "where"), Option(f"--where {column}={kind}")
+    )

@@ -14,6 +14,7 @@ from harness.dataset.source import SourceLocation
 from harness.dataset.text_rows import read_json_lines
 from harness.dataset.written_values import id_problem
 from retrievers.errors import InputError
+from retrievers.remedy import Option, compose_remedy
 from retrievers.types import Document
 
 JUDGMENTS_FILE = "judgments.jsonl"
@@ -181,8 +182,11 @@ def _add_contradiction(
         later.location,
         f"{judgment.judge} graded {pair} {grade}, "
         f"and {earlier_grade} at {earlier.location}",
-        'remove one of them, or mark the later with "corrects": true '
-        f"and name the judge (--corrects {judgment.judge})",
+        compose_remedy(
+            'remove one of them, or mark the later with "corrects": true '
+            "and name the judge",
+            Option(f"--corrects {judgment.judge}"),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import declaration
+from harness.dataset.complaint import Complaint
 from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.merge_lists import MAX_MERGED_DOCUMENTS
 from harness.dataset.usual_names import usual_column
@@ -20,6 +21,7 @@ from harness.dataset.written_values import (
     quoted_value,
 )
 from retrievers.ids import document_id, to_nfc
+from retrievers.remedy import compose_remedy
 
 LIST_SEPARATORS = "|;\n,"
 """Separators of ids in one cell: the first one that occurs in it counts."""
@@ -30,13 +32,6 @@ NamesDocument = Callable[[str], bool]
 """Whether a text names a document."""
 
 
-class UnreadableLabels(NamedTuple):
-    """The reason that labels cannot be read."""
-
-    problem: str
-    remedy: str
-
-
 class _GradedId(NamedTuple):
     """The document in an object, and its grade as it is written; None if missing."""
 
@@ -44,9 +39,7 @@ class _GradedId(NamedTuple):
     grade: Any
 
 
-def read_label_list(
-    cell: Any, names_document: NamesDocument
-) -> Labels | UnreadableLabels:
+def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
     """Read the relevant documents of one query.
 
     These are ids, best first; groups of ids; grades by id; or objects with these.
@@ -70,13 +63,13 @@ def read_label_list(
             if graded_id.id is None
         ]
         if without_id and without_id[0]:
-            remedy = declaration("relevant", "COLUMN.KEY")
-            return UnreadableLabels(
+            declared = declaration("relevant", "COLUMN.KEY")
+            return Complaint(
                 f"no key of {quoted_value(without_id[0])} is known to name a document",
-                f"say which key holds the document: {remedy}",
+                compose_remedy("say which key holds the document: ", declared),
             )
         spans = _read_object_spans(cell, graded_ids)
-        if isinstance(spans, UnreadableLabels):
+        if isinstance(spans, Complaint):
             return spans
         written_spans = spans
         cell = _as_grades_or_ids(graded_ids)
@@ -88,7 +81,7 @@ def read_label_list(
 
 def _read_object_spans(
     objects: Sequence[Mapping[str, Any]], graded_ids: Sequence[_GradedId]
-) -> list[WrittenSpan] | UnreadableLabels:
+) -> list[WrittenSpan] | Complaint:
     """Return the spans of all objects of a list."""
     written_spans: list[WrittenSpan] = []
     for object_, graded_id in zip(objects, graded_ids, strict=True):
@@ -99,17 +92,15 @@ def _read_object_spans(
     return written_spans
 
 
-def _read_grades_or_ids(
-    cell: Any, names_document: NamesDocument
-) -> Labels | UnreadableLabels:
+def _read_grades_or_ids(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
     if isinstance(cell, Mapping):
         return _read_grades(cell)
     return _read_ids(() if cell is None else cell, names_document)
 
 
-def unreadable_spans(cell: Any) -> UnreadableLabels:
+def unreadable_spans(cell: Any) -> Complaint:
     """Return the reason that the spans of a label cannot be read."""
-    return UnreadableLabels(f"{quoted_value(cell)} is no list of spans", SPANS_REMEDY)
+    return Complaint(f"{quoted_value(cell)} is no list of spans", SPANS_REMEDY)
 
 
 def _is_document(object_: Mapping[str, Any]) -> bool:
@@ -147,7 +138,7 @@ def _as_grades_or_ids(graded_ids: Sequence[_GradedId]) -> Any:
     return grades
 
 
-def _read_grades(cell: Mapping[Any, Any]) -> Labels | UnreadableLabels:
+def _read_grades(cell: Mapping[Any, Any]) -> Labels | Complaint:
     """Read grades by document; documents without a grade are not judged."""
     grades: dict[str, int] = {}
     for key, written_grade in cell.items():
@@ -158,12 +149,12 @@ def _read_grades(cell: Mapping[Any, Any]) -> Labels | UnreadableLabels:
         if grade is None:
             shown_grade = repr(written_grade)[:MAX_QUOTED_LENGTH]
             problem = f"grade {shown_grade} of document {id_!r} is not a whole number"
-            return UnreadableLabels(problem, GRADE_REMEDY)
+            return Complaint(problem, GRADE_REMEDY)
         grades[id_] = grade
     return Labels(grades=grades)
 
 
-def _read_ids(cell: Any, names_document: NamesDocument) -> Labels | UnreadableLabels:
+def _read_ids(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
     """Read ids, best first, or groups of ids."""
     if not isinstance(cell, list | tuple):
         return _unreadable_ids(cell)
@@ -179,9 +170,9 @@ def _read_ids(cell: Any, names_document: NamesDocument) -> Labels | UnreadableLa
     return Labels(ranked=groups[0])
 
 
-def _unreadable_ids(cell: Any) -> UnreadableLabels:
+def _unreadable_ids(cell: Any) -> Complaint:
     problem = f"relevant documents cannot be read: {quoted_value(cell)}"
-    return UnreadableLabels(problem, "a list of ids, best first")
+    return Complaint(problem, "a list of ids, best first")
 
 
 def holds_grades(cell: Any) -> bool:

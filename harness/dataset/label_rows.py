@@ -21,8 +21,8 @@ from harness.dataset.columns import (
     declared_field_names,
     not_labels_remedy,
 )
+from harness.dataset.complaint import Complaint
 from harness.dataset.label_lists import (
-    UnreadableLabels,
     read_label_list,
     split_cell,
     split_elements,
@@ -44,6 +44,7 @@ from harness.dataset.written_values import (
     quoted_value,
 )
 from retrievers.ids import document_id
+from retrievers.remedy import compose_remedy
 
 HOP_PATTERN = re.compile(r"^\s*<\d+-hop>\s*")
 """Begins each context of Ragas's questions that need several."""
@@ -143,8 +144,8 @@ class _LabelReader:
             return None
         self._list_locations[query_id] = row.location
         labels = read_label_list(cell, row.problems.names_document)
-        if isinstance(labels, UnreadableLabels):
-            row.add_problem(labels.problem, labels.remedy)
+        if isinstance(labels, Complaint):
+            row.add_complaint(labels)
             return None
         if row.value("spans") is not None:
             spans = _spans_of_row(row, labels.documents)
@@ -270,10 +271,14 @@ def _add_missing_document_column(row: PlacedRow) -> None:
     """Add the problem that no column names documents."""
     grade_column = row.name("grade")
     if grade_column is None or row.name("label_query") is not None:
-        row.add_problem(*row.columns.missing_column("label_document", row.row))
+        row.add_complaint(row.columns.missing_column("label_document", row.row))
         return
-    remedy = f"say which: {declaration('label_document')}"
     row.add_problem(
         f"{grade_column!r} could hold grades, and no column names the documents",
-        f"{remedy}; {not_labels_remedy(grade_column)}",
+        compose_remedy(
+            "say which: ",
+            declaration("label_document"),
+            "; ",
+            not_labels_remedy(grade_column),
+        ),
     )

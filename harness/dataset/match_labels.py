@@ -20,6 +20,7 @@ from harness.dataset.usual_names import DOCUMENT_ID_KINDS, normalised_name
 from harness.english import count_of, first_names
 from retrievers.errors import nearest_word
 from retrievers.ids import IdMatch, common_folder, normalise_text
+from retrievers.remedy import compose_remedy
 from retrievers.types import Query
 
 MAX_LOST_SHARE = 0.1
@@ -256,9 +257,11 @@ def _refuse_unknown_queries(
         )
         return
     for location, query_id, _ in unknown:
-        remedy = f"correct the id, or {DROP_REMEDY}"
+        hint = ""
         if len(queries) <= MAX_COMPARED_IDS:
-            remedy = f"{nearest_word(query_id, queries)} {remedy}".lstrip()
+            hint = nearest_word(query_id, queries)
+        beginning = f"{hint} correct the id, or ".lstrip()
+        remedy = compose_remedy(beginning, DROP_REMEDY)
         problem = f"labels name query {query_id!r}, which does not exist"
         problems.add(location, problem, remedy)
 
@@ -287,7 +290,7 @@ def _refuse_unknown_documents(
         if folder:
             labels += f" begin with {folder!r} and"
         problem = f"{labels} name no document: {examples}; {documents.example()}"
-        remedy = f"correct the ids, or {DROP_REMEDY}"
+        remedy = compose_remedy("correct the ids, or ", DROP_REMEDY)
         problems.add(unmatched[0].location.file, problem.rstrip("; "), remedy)
         unmatched = [label for label in unmatched if label.document in failures]
     for label in unmatched:
@@ -304,9 +307,11 @@ def _add_wrong_column(
         f"Column {guessed.column!r}: no value is the id of a document. "
         f"Found {examples}; {documents.example()}"
     )
-    remedy = (
-        "name documents by their ids; or say which column does: "
-        f"{declaration('label_document')}; {not_labels_remedy(guessed.column)}"
+    remedy = compose_remedy(
+        "name documents by their ids; or say which column does: ",
+        declaration("label_document"),
+        "; ",
+        not_labels_remedy(guessed.column),
     )
     problems.add(guessed.file, problem.rstrip("; "), remedy)
 
@@ -326,7 +331,7 @@ def _add_unknown_document(
         remedy = documents.nearest_remedy(label.document)
     else:
         reason = f"which could not be converted: {failure}"
-        remedy = "write the file again, or as text"
+        remedy = compose_remedy("write the file again, or as text")
     problem = f"{subject} document {label.document!r}, {reason}"
     problems.add(label.location, problem, remedy)
 

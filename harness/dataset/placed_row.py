@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import declared_paths
 from harness.dataset.columns import Columns, declaration
+from harness.dataset.complaint import Complaint
 from harness.dataset.excluded_documents import read_excluded
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference_answers import read_reference_answer
@@ -18,6 +19,7 @@ from harness.dataset.usual_names import (
 )
 from harness.dataset.written_values import quoted_value, read_history
 from retrievers.ids import document_id
+from retrievers.remedy import Remedy, compose_remedy
 from retrievers.types import Document, Query
 
 TEXT_REMEDY = "write it as a string"
@@ -51,7 +53,11 @@ class PlacedRow(NamedTuple):
         column = self.name(kind)
         return None if column is None else self.row.value(column)
 
-    def add_problem(self, problem: str, remedy: str) -> None:
+    def add_complaint(self, complaint: Complaint) -> None:
+        """Add a complaint about this row."""
+        self.add_problem(complaint.problem, complaint.remedy)
+
+    def add_problem(self, problem: str, remedy: Remedy | str) -> None:
         """Add a problem of this row."""
         self.problems.add(self.location, problem, remedy)
 
@@ -59,7 +65,7 @@ class PlacedRow(NamedTuple):
         """Return the id in the column of a kind; without one, add a problem."""
         column = self.name(kind)
         if column is None:
-            self.add_problem(*self.columns.missing_column(kind, self.row))
+            self.add_complaint(self.columns.missing_column(kind, self.row))
             return None
         cell = self.row.value(column)
         id_ = document_id(cell)
@@ -74,15 +80,17 @@ class PlacedRow(NamedTuple):
         """Return the text in the column of a kind; without one, add a problem."""
         column = self.name(kind)
         if column is None:
-            self.add_problem(*self.columns.missing_column(kind, self.row))
+            self.add_complaint(self.columns.missing_column(kind, self.row))
             return None
         cell = self._text_cell(column)
         if isinstance(cell, str):
             return cell
-        remedy = TEXT_REMEDY
+        remedy: Remedy | str = TEXT_REMEDY
         if isinstance(cell, Mapping):
             path = f"{column}.{next(iter(cell), '…')}"
-            remedy = f"say what in it is meant: {declaration(kind, path)}"
+            remedy = compose_remedy(
+                "say what in it is meant: ", declaration(kind, path)
+            )
         problem = f"{column!r} is not a string but {quoted_value(cell)}"
         self.add_problem(problem, remedy)
         return None

@@ -10,6 +10,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import NO_ROW
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
 from harness.dataset.usual_names import is_label_name, usual_column
+from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 MAX_EXAMINED_TABLES = 20
 DOCUMENT_STEMS = frozenset(("documents", "corpus", "docs", "passages"))
@@ -24,11 +25,12 @@ class QueryTable(NamedTuple):
     column: str
     has_labels: bool
 
-    def remedy(self) -> str:
+    def remedy(self) -> Remedy:
         """Return how an experiment and an option name the table."""
-        return (
-            f"{self.path!r} has a column {self.column!r}: if it holds the queries, "
-            f'queries = "{self.path}" (--queries {shlex.quote(self.path)})'
+        return compose_remedy(
+            f"{self.path!r} has a column {self.column!r}: if it holds the queries, ",
+            Setting("queries", self.path),
+            Option(f"--queries {shlex.quote(self.path)}"),
         )
 
 

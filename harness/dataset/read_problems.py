@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from retrievers.errors import Problem
+from retrievers.remedy import Remedy
 
 MAX_PROBLEMS_PER_FILE = 20
 """Problems of one file, at most, that are listed; further ones are counted."""
@@ -19,7 +20,7 @@ class _ProblemKind(NamedTuple):
 
     file: str
     problem: str
-    remedy: str
+    remedy: Remedy | str
 
 
 class ReadProblems:
@@ -79,7 +80,7 @@ class ReadProblems:
         for problem in problems:
             self.append(problem)
 
-    def add(self, where: object, problem: str, remedy: str = "") -> None:
+    def add(self, where: object, problem: str, remedy: Remedy | str = "") -> None:
         """Add a problem of a file or a location."""
         self.append(Problem(str(where), problem, remedy))
 

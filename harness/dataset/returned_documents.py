@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import Columns
+from harness.dataset.complaint import Complaint
 from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
-from harness.dataset.label_lists import UnreadableLabels, read_label_list
+from harness.dataset.label_lists import read_label_list
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import Row
@@ -62,7 +63,7 @@ def _read_hits(
                 query = _cell(row, "query", declared)
                 query_id = ids_by_text.get(str(query))
             labels = read_label_list(row.value(column), document_ids.__contains__)
-            if query_id is None or isinstance(labels, UnreadableLabels):
+            if query_id is None or isinstance(labels, Complaint):
                 continue
             query_hits = hits.setdefault(str(query_id), [])
             for document in labels.documents:

@@ -15,6 +15,7 @@ from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.remedy import Option, Setting, compose_remedy
 from retrievers.types import Document, Query
 
 ENTRY_NUMBER = re.compile(r"\[(\d+|'[^']*'|\"[^\"]*\")\]$")
@@ -110,7 +111,8 @@ def choose_split(
         problem = f"has the splits {', '.join(splits) or 'of no query'}"
     if split in splits:
         return split
-    remedy = 'name one: split = "…" (--split)'
     if requested:
-        remedy = did_you_mean(requested, splits)
+        remedy = compose_remedy(did_you_mean(requested, splits))
+    else:
+        remedy = compose_remedy("name one: ", Setting("split", "…"), Option("--split"))
     raise InputError(Problem(where, problem, remedy))

@@ -297,7 +297,7 @@ class _PartReader:
             return False
         missing_kinds = self._columns.missing_kinds(row.row, self._part.required)
         for kind in missing_kinds:
-            row.add_problem(*self._columns.missing_column(kind, row.row))
+            row.add_complaint(self._columns.missing_column(kind, row.row))
         return bool(missing_kinds)
 
     def _add_absent_columns(self) -> None:

@@ -37,6 +37,7 @@ from harness.dataset.usual_names import (
 from harness.dataset.written_values import parse_grade, quoted_value
 from harness.english import first_names
 from retrievers.errors import Problem
+from retrievers.remedy import Option, Remedy, Setting, compose_remedy, join_remedies
 
 PDF_FORMAT = CONVERTED_SUFFIXES[".pdf"]
 PAGE_NAMES = tuple(
@@ -166,12 +167,22 @@ def _add_returned_documents(
         f"{order!r} looks like what a system returned, "
         "and each of these rows would be a label"
     )
-    run = (
-        "if a system returned them, compare it as a retriever of "
-        f'kind = "run" (harness init --columns run={label_column})'
+    remedy = compose_remedy(
+        "if people judged them: ",
+        declaration("label_document", label_column),
+        "; if a system returned them, ",
+        _run_remedy(label_column),
     )
-    remedy = f"if people judged them: {declaration('label_document', label_column)}"
-    problems.add(file, problem, f"{remedy}; {run}")
+    problems.add(file, problem, remedy)
+
+
+def _run_remedy(column: str) -> Remedy:
+    """Return how a column that a system filled is compared."""
+    return compose_remedy(
+        "compare it as a retriever of ",
+        Setting("kind", "run"),
+        Option(f"harness init --columns run={column}"),
+    )
 
 
 def refuse_unused_columns(
@@ -226,19 +237,30 @@ def _refuse_events(
         problems.add(
             file,
             f"{column!r} has {kinds}, and each of these rows would be a label",
-            f"say which are: {where_declaration(column, 'click')}; "
-            f"if all are: {declaration(FIELDS_KIND, column)}",
+            compose_remedy(
+                "say which are: ",
+                where_declaration(column, "click"),
+                "; if all are: ",
+                declaration(FIELDS_KIND, column),
+            ),
         )
 
 
-def _event_columns(file: str, problems: ReadProblems) -> str:
-    """Return the kinds of events in a file, as the end of a sentence."""
+class _EventColumn(NamedTuple):
+    """A column that says of each row which event it is."""
+
+    name: str
+    kinds: str
+    """The events with their numbers, in words."""
+
+
+def _find_event_column(file: str, problems: ReadProblems) -> _EventColumn | None:
+    """Return the first column of events in a file; None if there is none."""
     for column, cells in problems.unused_columns.get(file, {}).items():
         kinds = event_kinds(column, cells)
         if kinds:
-            chosen = where_declaration(column, "click")
-            return f"; {column!r} has {kinds}: choose which are labels, {chosen}"
-    return ""
+            return _EventColumn(column, kinds)
+    return None
 
 
 def _refuse_unused_pages(
@@ -252,21 +274,30 @@ def _refuse_unused_pages(
             continue
         problem = f"{pages!r} is not used, so that every page of {column!r} is relevant"
         remedy = _pages_remedy(column, pages, problems)
-        whole = f"if whole files are relevant: {declaration(FIELDS_KIND, pages)}"
-        problems.add(file, problem, f"{remedy}; {whole}")
+        whole_files = declaration(FIELDS_KIND, pages)
+        remedy = compose_remedy(remedy, "; if whole files are relevant: ", whole_files)
+        problems.add(file, problem, remedy)
 
 
-def _pages_remedy(column: str, pages: str, problems: ReadProblems) -> str:
+def _pages_remedy(column: str, pages: str, problems: ReadProblems) -> Remedy:
     """Return how labels name pages of PDF, or documents that have both fields."""
-    paths = f'["{column}", "{pages}"]'
-    declared = f"columns = {{ label_document = {paths} }}"
+    declared = Setting("label_document", (column, pages), "columns")
     option = shlex.quote(f"label_document={column},{pages}")
     if any(PDF_FORMAT in sizes for sizes in problems.table_sizes.values()):
-        return f"if pages are: pages = true, {declared} (--pages --columns {option})"
+        return compose_remedy(
+            "if pages are: ",
+            Setting("pages", True),
+            ", ",
+            declared,
+            Option(f"--pages --columns {option}"),
+        )
     match = shlex.quote(f"{column},{pages}")
-    return (
-        f"if documents are pages: {declared}, match = {paths} "
-        f"(--columns {option} --match {match})"
+    return compose_remedy(
+        "if documents are pages: ",
+        declared,
+        ", ",
+        Setting("match", (column, pages)),
+        Option(f"--columns {option} --match {match}"),
     )
 
 
@@ -341,7 +372,8 @@ def _add_unmatched(
 ) -> None:
     shown = first_names([*dict.fromkeys(map(quoted_value, cells))], MAX_SHOWN_CELLS)
     problem = f"{column!r} names no document: {shown}; {example}".rstrip("; ")
-    problems.add(file, problem, f"correct the ids; {not_labels_remedy(column)}")
+    remedy = compose_remedy("correct the ids; ", not_labels_remedy(column))
+    problems.add(file, problem, remedy)
 
 
 def _add_overlooked(
@@ -355,11 +387,12 @@ def _add_overlooked(
     content = "the relevant documents"
     if unused.kind == "grade":
         content = f"grades{unused.grades}"
-    remedy = "the labels are in another table: remove it"
+    remedy = compose_remedy("the labels are in another table: remove it")
     if table.has_labels:
-        remedy = f"say so: {declaration(unused.kind, column)}"
+        remedy = compose_remedy("say so: ", declaration(unused.kind, column))
     problem = f"{column!r} could hold {content}, and is not used"
-    problems.add(file, problem, f"{remedy}; {not_labels_remedy(column)}")
+    remedy = compose_remedy(remedy, "; ", not_labels_remedy(column))
+    problems.add(file, problem, remedy)
 
 
 def find_label_column(
@@ -401,22 +434,31 @@ def _label_question(
         f"({candidate.matched_parts:,} of {candidate.all_parts:,} parts)"
         for candidate in candidates
     )
-    declarations = {
-        declaration(candidate.kind, candidate.column): None for candidate in candidates
-    }
+    declarations = [
+        declaration(candidate.kind, candidate.column) for candidate in candidates
+    ]
     first = candidates[0]
     verb = "names" if len(candidates) == 1 else "name"
     problem = f"{columns} {verb} documents, and no column is known to hold labels"
     returned = _returned_columns(first.file, problems)
-    run_remedy = (
-        "or what a system returned, to compare it as a retriever of "
-        f'kind = "run" (harness init --columns run={first.column})'
-    )
     if returned:
         problem += f"; {returned} looks like what a system returned"
-    problem += _event_columns(first.file, problems)
-    remedy = f"say which are labels: {' or '.join(declarations)}; {run_remedy}"
-    return Problem(first.file, problem, f"{remedy}; {not_labels_remedy(first.column)}")
+    remedy = compose_remedy(
+        "say which are labels: ", join_remedies(" or ", declarations)
+    )
+    event_column = _find_event_column(first.file, problems)
+    if event_column is not None:
+        problem += f"; {event_column.name!r} has {event_column.kinds}"
+        chosen = where_declaration(event_column.name, "click")
+        remedy = compose_remedy(remedy, "; and which of these rows are: ", chosen)
+    remedy = compose_remedy(
+        remedy,
+        "; or what a system returned, to ",
+        _run_remedy(first.column),
+        "; ",
+        not_labels_remedy(first.column),
+    )
+    return Problem(first.file, problem, remedy)
 
 
 def _returned_columns(file: str, problems: ReadProblems) -> str:
@@ -451,15 +493,22 @@ def _first_object_keys(cells: Sequence[Any]) -> list[Any]:
 def _add_keys_of_documents(
     file: str, column: str, keys: Sequence[str], problems: ReadProblems
 ) -> None:
-    paths = ", ".join(f'"{column}.{key}"' for key in keys)
+    paths = tuple(f"{column}.{key}" for key in keys)
     fields = ", ".join(f'"{key}"' for key in keys)
-    path_option = ",".join(f"{column}.{key}" for key in keys)
     problems.add(
         file,
         f"{column!r} names documents by their fields {fields}, and is not used",
-        f"say so: columns = {{ label_document = [{paths}] }}, match = [{fields}] "
-        f"(--columns label_document={path_option} --match {','.join(keys)}); "
-        f"{not_labels_remedy(column)}",
+        compose_remedy(
+            "say so: ",
+            Setting("label_document", paths, "columns"),
+            ", ",
+            Setting("match", tuple(keys)),
+            Option(
+                f"--columns label_document={','.join(paths)} --match {','.join(keys)}"
+            ),
+            "; ",
+            not_labels_remedy(column),
+        ),
     )
 
 

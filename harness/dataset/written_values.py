@@ -14,6 +14,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import SourceLocation
 from retrievers.errors import InputError, Problem
 from retrievers.ids import CONTROL_CHARACTERS
+from retrievers.remedy import Option, Setting, compose_remedy
 
 MAX_QUOTED_LENGTH = 40
 """Characters of a value, at most, that a message shows."""
@@ -170,9 +171,11 @@ def read_history(
     problems.add(
         location,
         "'history' is not a list of messages",
-        'such as ["Is there a fee?", "Yes."]; '
-        'or keep it as a field: columns = { fields = "history" } '
-        "(--columns fields=history)",
+        compose_remedy(
+            'such as ["Is there a fee?", "Yes."]; or keep it as a field: ',
+            Setting("fields", "history", "columns"),
+            Option("--columns fields=history"),
+        ),
     )
     return ()
 

@@ -26,6 +26,7 @@ from retrievers import (
 )
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
 from retrievers.options.tables import validated
+from retrievers.remedy import Option, compose_remedy
 
 KINDS_OF_PARTS = ("fusion", "rerank")
 """Kinds of retrievers whose `of` has other retrievers."""
@@ -155,7 +156,11 @@ def _is_accepted(table: RawTable, *, allow_code: bool) -> bool:
 
 
 def _refused_code(where: str, code: str) -> Problem:
-    remedy = "no code is allowed (--no-code); look at that code, then allow it"
+    remedy = compose_remedy(
+        "no code is allowed",
+        Option("--no-code"),
+        "; look at that code, then allow it",
+    )
     return Problem(where, f"runs code: {code}", remedy)
 
 

@@ -15,6 +15,7 @@ from harness.dataset.text_rows import read_json
 from harness.english import count_of
 from harness.wording.reading import reading_sentence
 from retrievers.errors import InputError, Problem
+from retrievers.remedy import Remedy
 
 DEFAULT_QUERY_FILE = "queries.json"
 
@@ -106,7 +107,7 @@ def _labelled_ids(file: Path) -> set[str]:
 
 
 def _missing_labels(
-    folder: Path, documents: Sequence[str], unread: str, option: str | None
+    folder: Path, documents: Sequence[str], unread: str, option: Remedy | None
 ) -> str:
     query = {"query": "what someone would ask", "relevant_documents": documents[:2]}
     example = json.dumps([query], ensure_ascii=False)

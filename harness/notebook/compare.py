@@ -20,7 +20,7 @@ from harness.notebook.document_values import (
     parse_conditions,
     run_in_memory,
 )
-from harness.notebook.python_words import problems_without_flags
+from harness.notebook.python_words import problems_without_options
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import join_runs, score_run_in_memory
@@ -114,7 +114,7 @@ def compare(
     grades = grades_in_memory(qrels, where=parse_conditions(where))
     parsed = parse_measure_list(measure_names(measures))
     parsed_settings = _parse_settings(settings)
-    with problems_without_flags(), progress_display(progress) as watch:
+    with problems_without_options(), progress_display(progress) as watch:
         meter = Meter(on_change=lambda meter: watch("", meter))
         scored_runs = []
         with meter.stage("scoring", total=len(runs)):
@@ -155,7 +155,7 @@ def compare_folders(
 
     This is the comparison of `harness compare`.
     """
-    with problems_without_flags():
+    with problems_without_options():
         scores = score_folders(folders, ())
     declared = read_declared_settings(folders)
     parsed_settings = _parse_settings(settings, declared.settings)

@@ -13,12 +13,12 @@ from harness.measures import parse_measure
 from harness.notebook.argument_types import check_map, check_text, measure_names
 from harness.notebook.dataset_in_memory import source_in_memory
 from harness.notebook.document_values import Conditions, parse_conditions
-from harness.notebook.python_words import remedy_as_python, without_flags
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
+from retrievers.remedy import remedy_as_python
 
 RETRIEVER_INDEX = re.compile(r"retrievers\[(\d+)\]")
 """The experiment's name of a retriever's table."""
@@ -155,8 +155,7 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
         where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
         where = where.removeprefix(NO_FILE_PREFIX)
         remedy = remedy_as_python(problem.remedy)
-        changed = problem._replace(where=where, remedy=remedy)
-        problems.append(changed._replace(what=without_flags(problem.what)))
+        problems.append(problem._replace(where=where, remedy=remedy))
     return InputError(problems)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness import dataset
 from harness.dataset import Dataset, DatasetReference
-from harness.notebook.python_words import problems_without_flags
+from harness.notebook.python_words import problems_without_options
 
 
 def load_dataset(
@@ -27,7 +27,7 @@ def load_dataset(
     >>> dataset.document_count, len(dataset.queries)
     (182, 13)
     """
-    with problems_without_flags():
+    with problems_without_options():
         return dataset.load_dataset(
             reference, drop_dangling=drop_dangling, sample_size=sample_size
         )

@@ -9,7 +9,7 @@ from harness import pipeline, records, several_sets
 from harness.console.progress import progress_display
 from harness.experiment import Experiment, load_sets
 from harness.notebook.argument_types import check_path
-from harness.notebook.python_words import problems_without_flags
+from harness.notebook.python_words import problems_without_options
 from harness.notebook.results import NotebookResults
 from harness.running.options import RunOptions
 
@@ -46,7 +46,7 @@ def run(
     """
     _check_experiment(experiment)
     with (
-        problems_without_flags(),
+        problems_without_options(),
         _with_progress(options, progress) as watched_options,
     ):
         results = pipeline.run(experiment, watched_options)
@@ -90,7 +90,7 @@ def run_sets(
     """
     _check_experiment(experiment)
     with (
-        problems_without_flags(),
+        problems_without_options(),
         _with_progress(options, progress) as watched_options,
     ):
         sets = several_sets.run_sets(load_sets(experiment), watched_options)
@@ -131,5 +131,5 @@ def open_results(folder: str | Path) -> NotebookResults:
     <Results 'evaluation': 1 retrievers, 1 queries>
     """
     check_path(folder, "folder", "the path of a results folder")
-    with problems_without_flags():
+    with problems_without_options():
         return NotebookResults.from_results(records.read_results(folder))

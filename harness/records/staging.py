@@ -12,12 +12,14 @@ from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.files.text_files import exclusive_lock
+from retrievers.remedy import Option, compose_remedy
 
 REPORT_FILE = "report.html"
 """The last file of a run with a report, after the manifest: its folder is complete."""
+OTHER_FOLDER = compose_remedy("choose another folder of results", Option("--results"))
 LOCKED = (
     "another run of this experiment is writing here",
-    "wait for it, or choose another folder of results (--results)",
+    compose_remedy("wait for it, or ", OTHER_FOLDER),
 )
 
 
@@ -51,8 +53,8 @@ def staging_folder(folder: Path) -> Iterator[Path]:
             staging_dir.mkdir()
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
-            remedy = "choose another folder of results (--results)"
-            raise InputError(Problem(str(folder.parent), problem, remedy)) from None
+            place = str(folder.parent)
+            raise InputError(Problem(place, problem, OTHER_FOLDER)) from None
         try:
             yield staging_dir
         except HarnessError:
@@ -149,7 +151,7 @@ def _recover(folder: Path, staging_dir: Path) -> None:
     has_manifest = (staging_dir / "manifest.json").is_file()
     if has_manifest and (manifest is None or manifest.name != folder.name):
         problem = "holds other results"
-        remedy = "move them, or choose another folder of results (--results)"
+        remedy = compose_remedy("move them, or ", OTHER_FOLDER)
         raise InputError(Problem(str(staging_dir), problem, remedy))
     if manifest is not None and _is_complete(staging_dir, manifest):
         publish(staging_dir, folder)

@@ -12,6 +12,7 @@ from harness.identity import run_identity
 from harness.records import Results, Run, StageLatency
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.remedy import Option, compose_remedy
 from retrievers.types import AnswerFacts
 
 
@@ -109,18 +110,18 @@ def _runs_left_out(
     for retriever in only:
         if retriever not in retrievers:
             message = f"there is no retriever {retriever!r}"
-            remedy = did_you_mean(retriever, retrievers)
-            raise InputError(Problem("only", message, remedy))
+            hint = did_you_mean(retriever, retrievers)
+            raise InputError(Problem("only", message, hint))
     if not only:
         return {}
     if earlier is None:
         message = "holds no results of this experiment and this data"
-        remedy = "run all retrievers once (without --only)"
+        remedy = compose_remedy("run all retrievers once", Option("without --only"))
         raise InputError(Problem(str(folder), message, remedy))
     left_out = [retriever for retriever in retrievers if retriever not in only]
     absent = [name for name in left_out if name not in earlier.retrievers]
     if absent:
         message = f"holds no rankings of {', '.join(absent)}"
-        remedy = "name them, too (--only)"
+        remedy = compose_remedy("name them, too", Option("--only"))
         raise InputError(Problem(str(folder), message, remedy))
     return {retriever: earlier.run(retriever) for retriever in left_out}

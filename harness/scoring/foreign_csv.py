@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.dataset.delimited import NO_ROWS_REMEDY
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
@@ -68,11 +69,14 @@ def _read_lines(path: Path) -> Iterator[Row]:
         yield row
     if problems:  # files of scores always have a header
         raise InputError(
-            [
-                problem._replace(remedy=problem.remedy.partition("; or say header")[0])
-                for problem in problems.problems
-            ]
+            [_with_header_remedy(problem) for problem in problems.problems]
         )
+
+
+def _with_header_remedy(problem: Problem) -> Problem:
+    if problem.remedy == NO_ROWS_REMEDY:
+        return problem._replace(remedy="write rows below it")
+    return problem
 
 
 def _parse_score(text: str) -> float | None:

@@ -176,7 +176,8 @@ QUALITY_PHRASES = {
     "hidden-file": "hidden files and folders: not read",
     "ignored-file": "files that .gitignore names, or node_modules: not read",
     "unread-table": (
-        "tables that are not read, although no query has labels: name one (--labels)"
+        "tables that are not read, although no query has labels: "
+        'name one (labels = "…")'
     ),
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that match no document",

@@ -317,8 +317,8 @@ class RemoteEncoder(RemoteModel, Encoder):
         if model != self._answering_model:
             raise BackendError(
                 f"{self.name}: {model!r} answers now, and {self._answering_model!r} "
-                "did before: their vectors cannot be compared; run again with new ones "
-                "(--fresh)"
+                "did before: their vectors cannot be compared; run again with --fresh "
+                "(in Python fresh=True)"
             )
 
 

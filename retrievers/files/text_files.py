@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from retrievers.errors import InputError, Problem
+from retrievers.remedy import Remedy
 
 WRITE_REMEDY = "free disk space, or choose a folder that you may write to"
 TOML_LINE = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
@@ -76,7 +77,7 @@ def explain_write_errors(
 
 
 def exclusive_lock(
-    path: Path, problem: str, remedy: str
+    path: Path, problem: str, remedy: Remedy | str
 ) -> AbstractContextManager[object]:
     """Lock a file or a folder for this process until the context ends.
 

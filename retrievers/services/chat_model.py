@@ -13,6 +13,7 @@ from retrievers.meter import Call, Meter
 from retrievers.options.placeholders import expand, redact_url
 from retrievers.options.tables import NonNegativeNumber, PositiveInt
 from retrievers.prices import is_on_this_machine
+from retrievers.remedy import Option, compose_remedy
 from retrievers.services import remote_model
 from retrievers.services.addresses import (
     OPENAI_KEY_VARIABLE,
@@ -187,11 +188,13 @@ class ChatModel(remote_model.RemoteModel):
         if meter.budget.limit is not None and not self.has_prices:
             problem = (
                 f"the price of {self.model} is not known, "
-                "so that the limit of dollars cannot be kept (--max-cost)"
+                "so that the limit of dollars cannot be kept"
             )
-            remedy = (
-                "set input_price and output_price, dollars for a million tokens "
-                "(--price IN,OUT)"
+            remedy = compose_remedy(
+                "set input_price and output_price, dollars for a million tokens",
+                Option("--price IN,OUT"),
+                ", or set no limit",
+                Option("--max-cost"),
             )
             raise InputError(Problem("price", problem, remedy))
 

@@ -19,6 +19,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import markdown_folder
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES
+from harness.dataset.settings import LEAVE_PAGES_OUT
 from harness.dataset.source import LocatedDocument
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from retrievers.errors import InputError, Problem
@@ -179,8 +180,7 @@ def _refuse_pages_of_table(reference: DatasetReference) -> None:
     """Raise InputError if the documents of a table are to be pages."""
     if reference.pages:
         problem = "the documents are a table, and only PDF has pages"
-        remedy = "leave pages = true out (--pages)"
-        raise InputError(Problem("dataset.pages", problem, remedy))
+        raise InputError(Problem("dataset.pages", problem, LEAVE_PAGES_OUT))
 
 
 def _find_document_table(

@@ -35,6 +35,7 @@ from harness.dataset.readers.front_matter import parse_text_document
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
+from harness.dataset.settings import LEAVE_PAGES_OUT, NAMED_QUERIES
 from harness.dataset.shared_titles import (
     FormatTitle,
     choose_title,
@@ -102,7 +103,7 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     """
     if reference.split is not None:
         problem = "a folder of Markdown has no splits"
-        raise InputError(Problem("dataset.split", problem, "name a file: queries = …"))
+        raise InputError(Problem("dataset.split", problem, NAMED_QUERIES))
     names = reference.queries or ("queries.json",)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
     query_rows = partial(_query_rows, query_files)
@@ -148,7 +149,7 @@ def read_documents(
     }
     if by_page and not any(file.suffix == ".pdf" for file in converted.values()):
         problem = f"there is no PDF in {folder}"
-        problems.add("dataset.pages", problem, "leave pages = true out (--pages)")
+        problems.add("dataset.pages", problem, LEAVE_PAGES_OUT)
     shared = shared_titles(converted, by_page=by_page)
     for path, file in files.items():
         try:

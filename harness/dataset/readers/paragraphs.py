@@ -12,6 +12,7 @@ from harness.dataset.readers.keyed_file import holds_keys
 from harness.dataset.readers.shards import list_table_files, read_first_row
 from harness.dataset.reference import DatasetReference, DeclaredColumn
 from harness.dataset.row import Row
+from harness.dataset.settings import NAMED_DOCUMENTS
 from harness.dataset.source import (
     FormatReader,
     FunctionSource,
@@ -23,6 +24,7 @@ from harness.dataset.text_rows import read_json
 from harness.dataset.usual_names import normalised_name
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.ids import to_nfc
+from retrievers.remedy import compose_remedy
 from retrievers.types import Document
 
 CONTEXT_COLUMNS = ("context", "contexts", "passage", "passages")
@@ -129,10 +131,12 @@ def _refuse_undeclared_contexts(
     if column not in row.cells or is_graded or _is_known_context_table(row, column):
         return
     problem = f"{column!r} holds texts, and nothing says that they answer the query"
-    remedy = (
-        f"if they do, say so: {declaration('contexts', column)}; "
-        "if a system returned them, name the documents: "
-        'documents = "…" (--documents), and the labels'
+    remedy = compose_remedy(
+        "if they do, say so: ",
+        declaration("contexts", column),
+        "; if a system returned them, name the documents: ",
+        NAMED_DOCUMENTS,
+        ", and the labels",
     )
     raise InputError(Problem(reference.name, problem, remedy))
 

@@ -33,6 +33,7 @@ from harness.dataset.readers.shards import list_table_files, parse_shard
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW
 from harness.dataset.rows import PLAIN_TEXT_SUFFIXES, read_file_rows
+from harness.dataset.settings import NAMED_QUERIES
 from harness.dataset.source import FunctionSource, PlacedLabels
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.dataset.usual_names import usual_column
@@ -138,7 +139,7 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     """
     if reference.split is not None and not any(map(parse_shard, files)):
         problem = "these tables have no splits"
-        raise InputError(Problem("dataset.split", problem, "name a file: queries = …"))
+        raise InputError(Problem("dataset.split", problem, NAMED_QUERIES))
     single_table = (
         list_table_files(reference, files, PLAIN_TEXT_SUFFIXES)
         if reference.documents

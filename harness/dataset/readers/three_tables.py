@@ -21,6 +21,7 @@ from harness.dataset.rows import TABLE_SUFFIXES
 from harness.dataset.source import FormatReader, choose_split
 from harness.dataset.table_source import TableSource, rows_of_files
 from retrievers.errors import InputError, Problem
+from retrievers.remedy import Option, compose_remedy
 
 BEIR_CORPUS_FILE = "corpus.jsonl"
 BEIR_QUERY_FILE = "queries.jsonl"
@@ -116,7 +117,7 @@ def _files_of_split(splits: FilesBySplit, split: str) -> list[File]:
 
 
 def _missing_part(part: str, reference: DatasetReference, files: Files) -> Problem:
-    remedy = "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"
+    remedy = compose_remedy("such as corpus.jsonl, queries.jsonl and qrels/test.tsv")
     other_tables = [
         path
         for path, file in files.items()
@@ -124,7 +125,9 @@ def _missing_part(part: str, reference: DatasetReference, files: Files) -> Probl
     ]
     if part == "queries" and other_tables:
         example = shlex.quote(other_tables[0])
-        remedy = f"name the file that has them (--queries {example})"
+        remedy = compose_remedy(
+            "name the file that has them", Option(f"--queries {example}")
+        )
     problem = f"holds no {part} of this format"
     return Problem(str(reference.folder), problem, remedy)
 

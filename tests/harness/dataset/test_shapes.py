@@ -504,7 +504,7 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     output = told(capsys, "check", here)
     assert (
         "tables that are not read, although no query has labels: "
-        "name one (--labels) (1): gold" in output
+        'name one (labels = "…") (1): gold' in output
     )
     labelled = load_dataset(DatasetReference(here, labels="gold.csv"))
     assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality

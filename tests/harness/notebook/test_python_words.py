@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.notebook.python_words import without_flags
 from retrievers.errors import InputError
 from tests.support import small
 
@@ -35,37 +34,38 @@ COMMANDS_ONLY = (
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
 
-def messages(path: Path) -> Iterator[str]:
-    """The texts of a module that are no docstrings, with … for what is filled in."""
+def texts_outside_options(path: Path) -> Iterator[str]:
+    """The texts of a module that are no docstrings and stand in no `Option`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             skipped.add(id(node.value))
-        if isinstance(node, ast.JoinedStr):
-            skipped.update(map(id, node.values))
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "…"
-                for part in node.values
-            )
+        if isinstance(node, ast.Call) and is_option(node.func):
+            skipped.update(map(id, ast.walk(node)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if id(node) not in skipped:
                 yield node.value
 
 
-def test_every_option_in_a_message_is_in_parentheses() -> None:
+def names_option(text: str) -> bool:
+    """Whether a text names an option, and not what Python has in its place."""
+    return bool(FLAG.search(text)) and "in Python" not in text
+
+
+def is_option(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id == "Option"
+
+
+def test_options_of_the_command_line_are_told_apart_in_remedies() -> None:
     named: list[str] = []
     for package in ("harness", "retrievers"):
         for path in sorted((PROJECT / package).rglob("*.py")):
             file = path.relative_to(PROJECT).as_posix()
-            if file.startswith(COMMANDS_ONLY):
-                continue
-            named += [
-                f"{file}: {text}"
-                for text in messages(path)
-                if FLAG.search(without_flags(text))
-            ]
+            if not file.startswith(COMMANDS_ONLY):
+                texts = texts_outside_options(path)
+                named += [f"{file}: {text}" for text in texts if names_option(text)]
     assert named == []
 
 

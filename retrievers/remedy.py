@@ -1,0 +1,150 @@
+"""The remedy of a problem, worded for each door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SettingValue = str | bool | tuple[str, ...]
+INLINE_TABLES = frozenset(("columns", "where"))
+"""Tables that an experiment file writes in one line with their key."""
+
+
+class Option(NamedTuple):
+    """An option of the command line that does what the words before it say."""
+
+    text: str
+
+
+class Setting(NamedTuple):
+    """A key of an experiment file, which Python has as an argument."""
+
+    key: str
+    value: SettingValue
+    table: str = ""
+    """Empty for a key of the data set itself."""
+
+    def as_toml(self) -> str:
+        """Return the setting as an experiment file writes it.
+
+        >>> Setting("grade", "stars", "columns").as_toml()
+        'columns = { grade = "stars" }'
+        >>> Setting("dangling", "drop", "relevance").as_toml()
+        'dangling = "drop" under [relevance]'
+        >>> Setting("pages", True).as_toml()
+        'pages = true'
+        """
+        assignment = f"{self.key} = {_toml_value(self.value)}"
+        if self.table in INLINE_TABLES:
+            return f"{self.table} = {{ {assignment} }}"
+        return f"{assignment} under [{self.table}]" if self.table else assignment
+
+    def as_python(self) -> str:
+        """Return the setting as an argument of a call.
+
+        >>> Setting("grade", "stars", "columns").as_python()
+        'columns={"grade": "stars"}'
+        >>> Setting("pages", True).as_python()
+        'pages=True'
+        """
+        value = _python_value(self.value)
+        if self.table:
+            return f'{self.table}={{"{self.key}": {value}}}'
+        return f"{self.key}={value}"
+
+
+RemedyPart = str | Option | Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A sentence that says what to do, with the settings and options it names."""
+
+    parts: tuple[RemedyPart, ...]
+
+    def __str__(self) -> str:
+        """Return the sentence for a shell, with options in parentheses."""
+        return "".join(map(_shell_words, self.parts))
+
+    def without_options(self) -> str:
+        """Return the sentence for an experiment file, without options."""
+        return "".join(_shell_words(part) for part in self.parts if not is_option(part))
+
+    def as_python(self) -> str:
+        """Return the sentence with arguments in place of settings."""
+        return "".join(_python_words(part) for part in self.parts)
+
+
+def compose_remedy(*parts: RemedyPart | Remedy) -> Remedy:
+    """Return one remedy of words, settings, options and other remedies.
+
+    >>> drop = compose_remedy(Setting("dangling", "drop", "relevance"))
+    >>> str(compose_remedy("correct the id, or set ", drop, Option("--dangling drop")))
+    'correct the id, or set dangling = "drop" under [relevance] (--dangling drop)'
+    """
+    flat: list[RemedyPart] = []
+    for part in parts:
+        if isinstance(part, Remedy):
+            flat += part.parts
+        else:
+            flat.append(part)
+    return Remedy(tuple(flat))
+
+
+def join_remedies(separator: str, remedies: Iterable[Remedy]) -> Remedy:
+    """Return remedies as one, each once, with a separator between them."""
+    parts: list[RemedyPart] = []
+    for remedy in dict.fromkeys(remedies):
+        if parts:
+            parts.append(separator)
+        parts += remedy.parts
+    return Remedy(tuple(parts))
+
+
+def remedy_without_options(remedy: Remedy | str) -> str:
+    """Return a remedy without options of the command line; plain words as they are."""
+    return remedy.without_options() if isinstance(remedy, Remedy) else remedy
+
+
+def remedy_as_python(remedy: Remedy | str) -> str:
+    """Return a remedy with arguments of Python; plain words as they are.
+
+    >>> option = Option("--columns grade=stars")
+    >>> stars = Setting("grade", "stars", "columns")
+    >>> remedy_as_python(compose_remedy("say which: ", stars, option))
+    'say which: columns={"grade": "stars"}'
+    """
+    return remedy.as_python() if isinstance(remedy, Remedy) else remedy
+
+
+def is_option(part: RemedyPart) -> bool:
+    """Whether a part of a remedy is an option of the command line."""
+    return isinstance(part, Option)
+
+
+def _shell_words(part: RemedyPart) -> str:
+    if isinstance(part, Option):
+        return f" ({part.text})"
+    return part.as_toml() if isinstance(part, Setting) else part
+
+
+def _python_words(part: RemedyPart) -> str:
+    if isinstance(part, Option):
+        return ""
+    return part.as_python() if isinstance(part, Setting) else part
+
+
+def _toml_value(value: SettingValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _python_value(value)
+
+
+def _python_value(value: SettingValue) -> str:
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str):
+        return f'"{value}"'
+    quoted = (f'"{element}"' for element in value)
+    return f"[{', '.join(quoted)}]"
