@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from harness.experiment import RawTable
 from harness.experiment.vector_configs import DenseConfig
 from retrievers.types import Query, RetrieverFacts
 
@@ -18,17 +19,24 @@ KEYS_WITHOUT_IDENTITY = (
 """Keys of a retriever's table that change no answer, or that name other retrievers."""
 
 
-def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
+class RunIdentity(NamedTuple):
+    """What makes two runs the same."""
+
+    experiment: RawTable
+    """As it was written."""
+    data_digest: str
+
+
+def run_identity(experiment: RawTable, digest: str) -> RunIdentity:
     """Return what makes two runs the same: the experiment as written, and its data.
 
     Whether a page is written makes no difference.
 
-    >>> with_default = run_identity({"name": "x", "report": False}, "d")
-    >>> with_default == run_identity({"name": "x"}, "d")
+    >>> with_default = run_identity(RawTable({"name": "x", "report": False}), "d")
+    >>> with_default == run_identity(RawTable({"name": "x"}), "d")
     True
     """
-    experiment = {key: value for key, value in tables.items() if key != "report"}
-    return experiment, digest
+    return RunIdentity(experiment.without("report"), digest)
 
 
 def retriever_identity(

@@ -170,7 +170,7 @@ class NotebookResults(Results):
         return replace(
             manifest,
             name=name,
-            experiment={**manifest.experiment, "name": name},
+            experiment=manifest.experiment.with_options(name=name),
             resolved=replace(manifest.resolved, name=name),
         )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 RECORDED_PACKAGES = (
     "retriever-harness",
@@ -57,18 +58,25 @@ class Commit:
     """Whether files differed from that commit."""
 
 
+class PackageVersion(NamedTuple):
+    """A package, or Python, with its version."""
+
+    name: str
+    version: str
+
+
 @cache
-def installed_versions() -> Mapping[str, str]:
+def installed_versions() -> tuple[PackageVersion, ...]:
     """Return the versions of Python and of the packages that numbers may depend on.
 
     As far as they are installed. Looked up once: a process cannot load another version
     of a loaded package.
     """
-    installed = {"python": platform.python_version()}
+    installed = [PackageVersion("python", platform.python_version())]
     for name in RECORDED_PACKAGES:
         with suppress(metadata.PackageNotFoundError):
-            installed[name] = metadata.version(name)
-    return installed
+            installed.append(PackageVersion(name, metadata.version(name)))
+    return tuple(installed)
 
 
 def describe_machine() -> Machine:

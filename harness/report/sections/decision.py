@@ -352,7 +352,7 @@ def _speeds_differ(view: View, costs: Mapping[str, RetrieverCost]) -> bool:
     """Whether retrievers with the same encoder embed queries at different speeds."""
     latencies: dict[str, list[float]] = {}
     for retriever in view.retrievers:
-        encoder = view.resolved.retriever_tables[retriever].get("encoder")
+        encoder = view.resolved.retriever_by_name[retriever].encoder
         if not encoder:
             continue
         encoder_latencies = latencies.setdefault(repr(encoder), [])

@@ -39,7 +39,7 @@ class ProvenanceContext:
 def provenance_section(view: View) -> Section[ProvenanceContext]:
     """The command, the experiment, the versions, the machine, texts to quote."""
     context = ProvenanceContext(
-        experiment=visible_text(tomli_w.dumps(view.manifest.experiment)),
+        experiment=visible_text(tomli_w.dumps(view.manifest.experiment.options)),
         machine=_machine_facts(view.manifest),
         facts=_facts_by_retriever(view.manifest),
         folder=results_path(view.results),

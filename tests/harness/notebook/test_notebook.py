@@ -1,6 +1,7 @@
 """`harness.evaluate` on data in memory, and its results."""
 
 import sys
+from dataclasses import asdict
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -228,7 +229,7 @@ def test_an_evaluation_has_the_figures_of_an_experiment_file(
         measures=resolved.measures,
         baseline=resolved.baseline,
         depth=resolved.depth,
-        statistics=dict(resolved.statistics),
+        statistics=asdict(resolved.statistics),
         relevance=dict(resolved.relevance),
     )
     check_same_tables(evaluation, file_results)
@@ -244,7 +245,7 @@ def test_an_experiment_object_has_the_figures_of_its_file(
 def test_the_tables_of_an_experiment_have_the_figures_of_its_file(
     experiment_file, file_results, tmp_path
 ):
-    tables = dict(load(experiment_file).tables)
+    tables = dict(load(experiment_file).tables.options)
     check_same_tables(run(tables, RunOptions(tmp_path)), file_results)
 
 
@@ -855,8 +856,8 @@ def composed(embedded_texts):
 
 
 def test_parts_that_are_retrievers_are_named(composed):
-    tables = composed.manifest.resolved.retrievers
-    parts = {table["name"]: table.get("of") for table in tables}
+    retrievers = composed.manifest.resolved.retrievers
+    parts = {retriever.name: retriever.table.get("of") for retriever in retrievers}
     first_part, second_part = parts["inner"]
     assert list(parts["hybrid"]) == ["words", "meaning"]
     assert first_part == "words"

@@ -17,6 +17,7 @@ from harness.evaluation.evaluation_file import (
     read_or_evaluate,
 )
 from harness.experiment import Experiment
+from harness.records.resolved_tables import RetrieverRecord
 from harness.report.index import list_results
 from harness.scoring.stored_scores import stored_scores
 from retrievers.errors import InputError
@@ -291,7 +292,8 @@ def test_a_retriever_is_followed_to_all_its_parts(folder):
         {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
     )
     manifest = records.read_manifest(folder)
-    resolved = replace(manifest.resolved, retrievers=tables)
+    retrievers = tuple(map(RetrieverRecord.read, tables))
+    resolved = replace(manifest.resolved, retrievers=retrievers)
     assert resolved.retriever_with_parts("h") == ("h", "a", "b")
     assert resolved.retriever_with_parts("q") == ("q",)
 
@@ -299,13 +301,13 @@ def test_a_retriever_is_followed_to_all_its_parts(folder):
 @pytest.mark.parametrize("has_chunk", [True, False])
 def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk):
     manifest = records.read_manifest(folder)
-    tables = []
-    for table in manifest.resolved.retrievers:
-        newer_table = {**table, "filter": {}, "proof": True}
+    retrievers = []
+    for retriever in manifest.resolved.retrievers:
+        newer_table = {**retriever.table, "filter": {}, "proof": True}
         if not has_chunk:
             newer_table.pop("chunk", None)
-        tables.append(newer_table)
-    resolved = replace(manifest.resolved, retrievers=tuple(tables))
+        retrievers.append(RetrieverRecord.read(newer_table))
+    resolved = replace(manifest.resolved, retrievers=tuple(retrievers))
     newer = replace(manifest, resolved=resolved)
     assert [newer.retriever_identity(name) for name in newer.finished] == [
         manifest.retriever_identity(name) for name in manifest.finished
@@ -324,9 +326,12 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
     results = records.read_results(today)
     stored = read_evaluation(today, results.manifest)
     assert stored == read_or_evaluate(results)
-    digests = dict(results.manifest.file_digests)
-    del digests[EVALUATION_FILE]
-    manifest = replace(results.manifest, file_digests=digests)
+    digests = [
+        stored
+        for stored in results.manifest.file_digests
+        if stored.path != EVALUATION_FILE
+    ]
+    manifest = replace(results.manifest, file_digests=tuple(digests))
     again = read_or_evaluate(replace(results, manifest=manifest))
     assert again.recomputed
     assert again.model_copy(update={"recomputed": False}) == stored
