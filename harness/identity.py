@@ -40,7 +40,7 @@ def run_identity(experiment: RawTable, digest: str) -> RunIdentity:
 
 
 def retriever_identity(
-    table: Mapping[str, Any], facts: RetrieverFacts, parts: Sequence[str]
+    table: RawTable, facts: RetrieverFacts, parts: Sequence[str]
 ) -> str:
     """Return what makes two retrievers the same, whatever they are called.
 
@@ -66,7 +66,7 @@ def retriever_identity(
     return json.dumps([own_table, model, sorted(parts)], sort_keys=True, default=str)
 
 
-def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_keys(table: RawTable) -> dict[str, Any]:
     """The keys of a table that identify it, without those that have their default."""
     defaults = {
         name: field.get_default(call_default_factory=True)
@@ -74,7 +74,7 @@ def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
     }
     changed = {
         key: option
-        for key, option in table.items()
+        for key, option in table.options.items()
         if key not in KEYS_WITHOUT_IDENTITY and option != defaults.get(key)
     }
     encoder = changed.get("encoder")

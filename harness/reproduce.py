@@ -15,7 +15,7 @@ from harness.build.build import build
 from harness.english import join_names
 from harness.experiment import load, walk_texts, with_run_paths
 from harness.pipeline import run_built
-from harness.records import Results
+from harness.records import Results, RetrieverFailure
 from harness.running.options import RunOptions
 from harness.wording.failures import failure_lines
 from retrievers.errors import InputError, NotConfirmed, Problem
@@ -139,8 +139,9 @@ def _compare(earlier: Results, again: Results) -> Reproduction:
 def _require_retrievers(earlier: Results, again: Results) -> None:
     failed = sorted(set(earlier.retrievers) - set(again.retrievers))
     if failed:
-        reasons = [(name, again.manifest.failed.get(name, "")) for name in failed]
-        raise NotConfirmed(f"not reproduced: {'; '.join(failure_lines(reasons))}")
+        reasons = dict(again.manifest.failed)
+        failures = [RetrieverFailure(name, reasons.get(name, "")) for name in failed]
+        raise NotConfirmed(f"not reproduced: {'; '.join(failure_lines(failures))}")
 
 
 def _compared_files(results: Results) -> list[str]:

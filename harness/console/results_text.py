@@ -48,8 +48,8 @@ def _print_results_json(results: Results) -> None:
     from harness.wording.conclusion import conclusion_headline
 
     failed = [
-        {"retriever": retriever, "error": error}
-        for retriever, error in results.manifest.failed.items()
+        {"retriever": failure.retriever, "error": failure.reason}
+        for failure in results.manifest.failed
     ]
     tables: dict[str, object] = {
         table: [*results.rows(table)] for table in ("scores", "summary", "comparisons")
@@ -82,7 +82,7 @@ def print_listing(
                 "digest": entry.manifest.dataset.digest,
                 "measure": entry.primary,
                 "means": dict(entry.means),
-                "failed": list(entry.manifest.failed),
+                "failed": [failure.retriever for failure in entry.manifest.failed],
             }
             for entry in listing.entries
         ]

@@ -20,7 +20,7 @@ from harness.dataset.check_queries import (
     note_unscored_queries,
 )
 from harness.dataset.choose_reader import open_source
-from harness.dataset.dataset import Dataset
+from harness.dataset.dataset import Dataset, ReadColumn, ReadTable
 from harness.dataset.excluded_documents import match_excluded
 from harness.dataset.labels import Labels
 from harness.dataset.match_labels import MatchedLabels, columns_read_as, match_labels
@@ -169,7 +169,7 @@ def _build_dataset(
         document_count=len(documents.ids),
         digest=_dataset_digest(documents.digest, queries.values(), labels),
         corpus_digest=documents.digest,
-        columns=problems.columns_used,
+        tables=_read_tables(problems),
         table_sizes=problems.table_sizes,
         matched_by=parts.matched.matched_by,
         unknown_documents=tuple(label.document for label in unmatched),
@@ -178,6 +178,13 @@ def _build_dataset(
         representatives=documents.representatives,
         sample=documents.sample,
         documents=_corpus(reference, parts),
+    )
+
+
+def _read_tables(problems: ReadProblems) -> tuple[ReadTable, ...]:
+    return tuple(
+        ReadTable(file, tuple(ReadColumn(*column) for column in columns.items()))
+        for file, columns in problems.columns_used.items()
     )
 
 

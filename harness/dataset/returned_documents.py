@@ -53,10 +53,11 @@ def _read_hits(
     outer_column = column.partition(".")[0]
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
-    for file, columns in dataset.columns.items():
-        if outer_column not in columns or not Path(file).is_file():
+    for table in dataset.tables:
+        path = Path(table.file)
+        if not table.has_column(outer_column) or not path.is_file():
             continue
-        for row in read_file_rows(File(Path(file)), ReadProblems()):
+        for row in read_file_rows(File(path), ReadProblems()):
             query_id = _cell(row, "query_id", declared)
             if query_id is None:
                 query = _cell(row, "query", declared)

@@ -223,10 +223,10 @@ def _truncated_shares(manifest: Manifest) -> dict[str, float]:
     return shares
 
 
-def _used_retrievers(name: str, manifest: Manifest) -> set[object]:
+def _used_retrievers(name: str, manifest: Manifest) -> set[str]:
     """Return a retriever's parts, and those that its parts are derived from."""
     retrievers = manifest.resolved.retriever_by_name
-    used: set[object] = set()
+    used: set[str] = set()
     for part in manifest.resolved.retriever_with_parts(name):
         used.add(part)
         used.add(retrievers[part].derived_from)

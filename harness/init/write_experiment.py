@@ -55,7 +55,7 @@ class NewExperiment:
         # A leading hyphen would be read as an option.
         argument = shlex.quote(f"./{path}" if path.startswith("-") else path)
         mapping = ""
-        if self.dataset.columns:
+        if self.dataset.tables:
             mapping = " with this mapping; change it there, or by --columns"
         yield f"wrote {path}{mapping}; next:"
         yield f"  harness check {argument}"

@@ -20,9 +20,11 @@ from harness.records.earlier_looks import (
     earlier_scored_queries as earlier_scored_queries,
 )
 from harness.records.environment import Commit as Commit
+from harness.records.facts import RetrieverFailure as RetrieverFailure
 from harness.records.facts import RetrieverOutcome as RetrieverOutcome
 from harness.records.jsonl import new_text_file as new_text_file
 from harness.records.jsonl import read_json_lines as read_json_lines
+from harness.records.jsonl import reads_by as reads_by
 from harness.records.jsonl import write_json_lines as write_json_lines
 from harness.records.labels_file import LabelledQuery as LabelledQuery
 from harness.records.manifest import DatasetFacts as DatasetFacts

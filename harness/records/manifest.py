@@ -13,7 +13,8 @@ from pydantic import Field
 from harness.identity import retriever_identity
 from harness.records.data_quality import DataQuality
 from harness.records.environment import Commit, Machine, PackageVersion
-from harness.records.facts import RetrieverOutcome, StoredJudge
+from harness.records.facts import RetrieverFailure, RetrieverOutcome, StoredJudge
+from harness.records.jsonl import reads_by
 from harness.records.resolved_tables import (
     ExperimentName,
     MeasureName,
@@ -29,7 +30,6 @@ from harness.records.resolved_tables import (
     StoredSweep,
     StoredVectors,
     WrittenExperiment,
-    reads_from,
 )
 
 NonNegativeCount = Annotated[int, Field(ge=0, lt=2**63)]
@@ -138,9 +138,7 @@ class Manifest:
     """ISO 8601, UTC."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Wall time of the run."""
-    versions: Annotated[
-        tuple[PackageVersion, ...], reads_from(Mapping[str, str], _read_versions)
-    ]
+    versions: Annotated[tuple[PackageVersion, ...], reads_by(_read_versions)]
     """Of Python and of packages."""
     machine: Machine
     git: Commit
@@ -151,9 +149,7 @@ class Manifest:
 
     Over the same documents; this run has all of these queries.
     """
-    file_digests: Annotated[
-        tuple[FileDigest, ...], reads_from(Mapping[str, str], _read_digests)
-    ] = ()
+    file_digests: Annotated[tuple[FileDigest, ...], reads_by(_read_digests)] = ()
     """Of every file that is read back."""
 
     def digest_of(self, path: str) -> str | None:
@@ -171,13 +167,13 @@ class Manifest:
         return ""
 
     @property
-    def failed(self) -> dict[str, str]:
-        """The retrievers that failed, each with its reason."""
-        return {
-            name: outcome.error
+    def failed(self) -> tuple[RetrieverFailure, ...]:
+        """The retrievers that failed, in the order of the experiment."""
+        return tuple(
+            RetrieverFailure(name, outcome.error)
             for name, outcome in self.retrievers.items()
             if outcome.error
-        }
+        )
 
     @property
     def finished(self) -> tuple[str, ...]:
@@ -191,9 +187,9 @@ class Manifest:
         Pages, and comparisons of folders, recognise it by that.
         """
         record = self.resolved.retriever_by_name[retriever]
-        table = record.table
         parts = [self.retriever_identity(part) for part in record.uses]
-        uses = table.get("of") or ()
+        uses = record.table.get("of") or ()
         if not isinstance(uses, str):
             parts += [str(part) for part in uses if isinstance(part, Mapping)]
-        return retriever_identity(table, self.retrievers[retriever].provenance, parts)
+        facts = self.retrievers[retriever].provenance
+        return retriever_identity(record.table, facts, parts)

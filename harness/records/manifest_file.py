@@ -103,6 +103,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content["versions"] = dict(manifest.versions)
     content["file_digests"] = dict(manifest.file_digests)
     content["judge"] = stored_judge(manifest.judge)
+    content["machine"]["threads"] = dict(manifest.machine.threads)
     if manifest.machine.load is None:
         del content["machine"]["load"]
     quality = content["ledger"]
@@ -115,7 +116,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def _stored_experiment(resolved: ResolvedExperiment) -> dict[str, Any]:
     """Return an experiment with its defaults as a manifest has it."""
     content = asdict(resolved)
-    content["retrievers"] = [retriever.table for retriever in resolved.retrievers]
+    content["retrievers"] = [
+        retriever.table.options for retriever in resolved.retrievers
+    ]
     for name in MODELLED_TABLES:
         table = getattr(resolved, name)
         if table is not None:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-    GetCoreSchemaHandler,
-    GetPydanticSchema,
-    PlainValidator,
-)
-from pydantic_core import CoreSchema, core_schema
+from pydantic import AfterValidator, BaseModel, Field, PlainValidator
 
 from harness.experiment import (
     NAME_PATTERN,
@@ -34,7 +26,7 @@ from harness.experiment import (
     parse_statistics,
 )
 from harness.measures import parse_measure
-from harness.records.jsonl import parse_record
+from harness.records.jsonl import parse_record, reads_by
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from retrievers.options.tables import validated
@@ -58,21 +50,6 @@ UsedRetrievers = str | UsedPart | list["str | UsedPart"] | None
 """The key `of` of a retriever's table."""
 
 
-def reads_from(stored_type: Any, read: Callable[[Any], Any]) -> GetPydanticSchema:
-    """Return the reading of a record whose stored form has another type.
-
-    Args:
-        stored_type: the type in the file, which is checked first.
-        read: returns the record; ValueError if there is none.
-    """
-
-    def schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        stored_schema = handler.generate_schema(stored_type)
-        return core_schema.no_info_after_validator_function(read, stored_schema)
-
-    return GetPydanticSchema(schema)
-
-
 def _read_part(table: ExperimentTable | None) -> PartConfig | None:
     """Return a kind with its options, whose class need not be installed here."""
     if table is None:
@@ -84,9 +61,7 @@ def _read_part(table: ExperimentTable | None) -> PartConfig | None:
     return PartConfig(kind=kind, options=options)
 
 
-StoredPart = Annotated[
-    PartConfig | None, reads_from(ExperimentTable | None, _read_part)
-]
+StoredPart = Annotated[PartConfig | None, reads_by(_read_part)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +91,27 @@ class RetrieverRecord:
     """The retrievers that it uses; a part without a name has its own."""
     encoder: PartConfig | None
     rerank: PartConfig | None
-    derived_from: str | None
-    """The retriever whose vectors are made smaller."""
+    derived_from: str
+    """The retriever whose vectors are made smaller; "" if there is none."""
     comparable_scores: bool
     """Whether its scores are declared to be comparable between queries."""
-    table: Mapping[str, Any]
-    """All of its table, as it is stored."""
+    table: RawTable
+    """All of its table, as it is stored: only its kind knows the other keys."""
 
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> RetrieverRecord:
         """Return the record of a table; ValueError if a key that is used is wrong."""
         keys = parse_record(_RetrieverKeys, json.dumps(table, default=str))
-        derived_from = table.get("derived_from")
+        raw_table = RawTable(table)
         return cls(
             name=keys.name,
             kind=keys.kind,
             of=keys.of,
             encoder=keys.encoder,
             rerank=keys.rerank,
-            derived_from=derived_from if isinstance(derived_from, str) else None,
-            comparable_scores=bool(table.get("comparable_scores")),
-            table=table,
+            derived_from=raw_table.text("derived_from"),
+            comparable_scores=bool(raw_table.get("comparable_scores")),
+            table=raw_table,
         )
 
     @property
@@ -221,12 +196,8 @@ StoredRelevance = Annotated[RelevanceConfig, _reads(RelevanceConfig)]
 StoredSweep = Annotated[Sweep | None, _reads(Sweep)]
 StoredLatencyConfig = Annotated[LatencyConfig | None, _reads(LatencyConfig)]
 StoredBudgetConfig = Annotated[BudgetConfig | None, _reads(BudgetConfig)]
-StoredStatistics = Annotated[Statistics, reads_from(ExperimentTable, _read_statistics)]
-StoredRetriever = Annotated[
-    RetrieverRecord, reads_from(ExperimentTable, RetrieverRecord.read)
-]
-StoredVectors = Annotated[
-    StoredVectorsConfig | None, reads_from(ExperimentTable | None, _read_vectors)
-]
+StoredStatistics = Annotated[Statistics, reads_by(_read_statistics)]
+StoredRetriever = Annotated[RetrieverRecord, reads_by(RetrieverRecord.read)]
+StoredVectors = Annotated[StoredVectorsConfig | None, reads_by(_read_vectors)]
 MeasureName = Annotated[str, AfterValidator(_check_measure)]
-WrittenExperiment = Annotated[RawTable, reads_from(ExperimentTable, _read_written)]
+WrittenExperiment = Annotated[RawTable, reads_by(_read_written)]

@@ -378,7 +378,7 @@ def test_labels_of_missing_documents_may_be_dropped():
 def test_a_function_that_fails_is_a_failed_retriever(encode, message):
     evaluation = evaluated({"bm25": "bm25", "mine": encode})
     assert evaluation.retrievers == ("bm25",)
-    assert message in evaluation.manifest.failed["mine"]
+    assert message in dict(evaluation.manifest.failed)["mine"]
     assert message in str(evaluation)
 
 

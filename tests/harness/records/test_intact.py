@@ -303,7 +303,7 @@ def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk)
     manifest = records.read_manifest(folder)
     retrievers = []
     for retriever in manifest.resolved.retrievers:
-        newer_table = {**retriever.table, "filter": {}, "proof": True}
+        newer_table = {**retriever.table.options, "filter": {}, "proof": True}
         if not has_chunk:
             newer_table.pop("chunk", None)
         retrievers.append(RetrieverRecord.read(newer_table))

@@ -439,7 +439,10 @@ def priced_manifest(manifest, encoder, price, cached_tokens):
     quality = records.RetrieverQuality(counts=counts)
     return replace(
         manifest,
-        resolved=replace(manifest.resolved, retrievers=tables),
+        resolved=replace(
+            manifest.resolved,
+            retrievers=tuple(map(records.RetrieverRecord.read, tables)),
+        ),
         retrievers=dict.fromkeys(PRICED_RETRIEVERS, outcome),
         ledger=records.DataQuality(
             retrievers=dict.fromkeys(PRICED_RETRIEVERS, quality)
