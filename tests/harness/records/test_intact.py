@@ -284,6 +284,45 @@ def test_a_folder_of_an_earlier_version_names_the_command_that_makes_it_anew(
     assert str(error.value) == f"{folder}: was made by an earlier version {remedy}"
 
 
+def test_a_folder_opens_without_the_packages_of_its_kinds_and_is_written_as_it_was(
+    folder, tmp_path
+):
+    path = folder / MANIFEST
+    content = json.loads(path.read_text(encoding="utf-8"))
+    resolved = content["resolved"]
+    resolved["retrievers"][0] |= {"kind": "absent", "strength": 3}
+    resolved["retrievers"][1]["encoder"] = {"kind": "absent", "layers": [1, 2]}
+    resolved["judge"] = {"kind": "absent", "temper": {"calm": True}}
+    resolved["vectors"] = {"from": "s3://vectors"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    manifest = records.read_manifest(folder)
+    assert manifest.resolved.retrievers[0].kind == "absent"
+    assert manifest.resolved.retrievers[1].encoder.options == {"layers": [1, 2]}
+    records.write_manifest(tmp_path, manifest)
+    again = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    assert again == content
+
+
+def test_keys_of_a_later_version_in_vectors_are_ignored(folder):
+    path = folder / MANIFEST
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["resolved"]["vectors"] = {"from": "vectors", "since": "2027"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert records.read_manifest(folder).resolved.vectors.location == "vectors"
+
+
+def test_limits_of_threads_are_stored_and_stand_in_the_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    folder = small.ran(tmp_path).folder
+    content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    limits = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "1"}
+    assert {**content["machine"]["threads"], **limits} == content["machine"]["threads"]
+    assert small.ended("report", folder) == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "threads OMP_NUM_THREADS=2, MKL_NUM_THREADS=1" in page
+
+
 def test_a_retriever_is_followed_to_all_its_parts(folder):
     tables = (
         {"name": "h", "kind": "rrf", "of": ["a", "b"]},
