@@ -82,7 +82,7 @@ def print_listing(
                 "digest": entry.manifest.dataset.digest,
                 "measure": entry.primary,
                 "means": dict(entry.means),
-                "failed": [failure.retriever for failure in entry.manifest.failed],
+                "failed": list(dict(entry.manifest.failed)),
             }
             for entry in listing.entries
         ]

@@ -182,10 +182,11 @@ def _build_dataset(
 
 
 def _read_tables(problems: ReadProblems) -> tuple[ReadTable, ...]:
-    return tuple(
-        ReadTable(file, tuple(ReadColumn(*column) for column in columns.items()))
-        for file, columns in problems.columns_used.items()
-    )
+    tables: list[ReadTable] = []
+    for file, columns in problems.columns_used.items():
+        read_columns = tuple(ReadColumn(*column) for column in columns.items())
+        tables.append(ReadTable(file, read_columns))
+    return tuple(tables)
 
 
 def _queries_with_ids(

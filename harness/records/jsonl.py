@@ -82,18 +82,18 @@ def parse_record(record: type[JsonRow], text: bytes | str) -> JsonRow:
     return parsed
 
 
-def reads_by(read: Callable[[Any], Any]) -> GetPydanticSchema:
+def reads_by(parse: Callable[[Any], Any]) -> GetPydanticSchema:
     """Return the reading of a record whose stored form has another type.
 
     Args:
-        read: returns the record of a stored form, which is first checked to have the
+        parse: returns the record of a stored form, which is first checked to have the
             type of this parameter; ValueError if it is none.
     """
 
     def schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        stored_type, *_others = get_type_hints(read).values()
+        stored_type, *_others = get_type_hints(parse).values()
         stored_schema = handler.generate_schema(stored_type)
-        return core_schema.no_info_after_validator_function(read, stored_schema)
+        return core_schema.no_info_after_validator_function(parse, stored_schema)
 
     return GetPydanticSchema(schema)
 

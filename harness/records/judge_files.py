@@ -200,7 +200,7 @@ def _text_list(key: str, content: object) -> tuple[str, ...]:
 
 def _read_rows(
     path: Path,
-    read: Callable[[Mapping[str, Any]], StoredRow],
+    parse: Callable[[Mapping[str, Any]], StoredRow],
     problems: list[Problem],
     *,
     by: JudgeIdentity | None = None,
@@ -211,7 +211,7 @@ def _read_rows(
 
     Args:
         path: the file.
-        read: returns the row of a stored form.
+        parse: returns the row of a stored form.
         problems: those of lines are added.
         by: the judge whose rows are read; None: all rows.
     """
@@ -221,7 +221,7 @@ def _read_rows(
         if not line.strip() or not line.endswith(b"\n"):
             continue
         try:
-            row = _parse_row(_parse_object(line), read, by, path.name)
+            row = _parse_row(_parse_object(line), parse, by, path.name)
         except ValueError as error:
             where = f"{path}:{number}"
             problems.append(Problem(where, str(error), "remove the line"))
@@ -244,7 +244,7 @@ def _parse_object(line: bytes) -> dict[str, Any]:
 
 def _parse_row(
     stored: Mapping[str, Any],
-    read: Callable[[Mapping[str, Any]], StoredRow],
+    parse: Callable[[Mapping[str, Any]], StoredRow],
     by: JudgeIdentity | None,
     file_name: str,
 ) -> StoredRow | None:
@@ -256,7 +256,7 @@ def _parse_row(
     try:
         if by is not None and (stored["judge"], stored.get("prompt", "")) != by:
             return None
-        return read(stored)
+        return parse(stored)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"is not an entry of {file_name}: {error}") from None
 
