@@ -40,6 +40,7 @@ from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import (
     LabelColumnSearch,
     find_label_column,
+    refuse_answers_of_ids,
     refuse_returned_documents,
     refuse_unused_columns,
 )
@@ -92,6 +93,9 @@ def load_dataset(
         declared = replace(reference, columns=columns)
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_column(dataset, search.column)
+    if not matched.labels and documents.ids:
+        declared_columns = reference.columns
+        refuse_answers_of_ids(queries.values(), problems, documents, declared_columns)
     if matched.labels and not reference.labels:
         refuse_returned_documents(problems, reference.columns)
     if not search.is_question:

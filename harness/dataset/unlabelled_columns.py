@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from harness.dataset.columns import (
 )
 from harness.dataset.convert import CONVERTED_SUFFIXES
 from harness.dataset.events import event_kinds, where_declaration
-from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
-from harness.dataset.labels import Labels
+from harness.dataset.judging_columns import guessed_grades, orders_documents
+from harness.dataset.label_lists import cell_leaves, holds_scores, named_documents
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import (
@@ -30,13 +30,15 @@ from harness.dataset.usual_names import (
     NORMALISED_COLUMN_NAMES,
     SCORE_NAME,
     is_label_name,
+    may_exclude,
     names_documents,
     normalised_name,
     words_of_name,
 )
-from harness.dataset.written_values import parse_grade, quoted_value
+from harness.dataset.written_values import quoted_value
 from harness.english import first_names
 from retrievers.errors import Problem
+from retrievers.types import Query
 
 PDF_FORMAT = CONVERTED_SUFFIXES[".pdf"]
 PAGE_NAMES = tuple(
@@ -58,24 +60,7 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
-ORDER_NAMES = frozenset(
-    (
-        "rank",
-        "position",
-        "documentposition",
-        "documentrank",
-        "distance",
-        "similarity",
-        "documentscore",
-        "retrievalscore",
-        "similarityscore",
-        "bm25score",
-    )
-)
-"""Names of columns of what orders the documents that a system returned."""
 MAX_SHOWN_CELLS = 3
-MAX_GUESSED_GRADE = 10
-"""Whole numbers from 0 to this one, at most, may be grades."""
 
 
 class LabelColumnCandidate(NamedTuple):
@@ -116,6 +101,8 @@ class _TableUse(NamedTuple):
     names_documents: bool
     """Whether a column of it names documents."""
     has_grades: bool
+    is_of_labels: bool
+    """Whether it has no texts of queries."""
     is_read: bool
     """Whether the data set was read so far without a problem."""
 
@@ -149,8 +136,9 @@ def refuse_returned_documents(
                 label_column = column
             elif kind == "grade" and name != SCORE_NAME:
                 is_graded = True
-            elif name in ORDER_NAMES and column not in field_names:
-                order = column
+            elif column not in field_names and not kind:
+                cells = problems.unused_columns.get(file, {}).get(column, ())
+                order = column if orders_documents(column, cells) else order
         if label_column and order and not is_graded:
             _add_returned_documents(file, label_column, order, problems)
 
@@ -197,6 +185,7 @@ def refuse_unused_columns(
                 kind in DOCUMENT_NAMING_KINDS for kind in columns.values()
             ),
             has_grades="grade" in columns.values(),
+            is_of_labels="query" not in columns.values(),
             is_read=not problems,
         )
         for column, used_kind in columns.items():
@@ -204,10 +193,7 @@ def refuse_unused_columns(
             if not is_unused or column in declared_names:
                 continue
             cells = cells_by_column.get(column, ())
-            if cells and normalised_name(column) in PAGE_NAMES:
-                _refuse_unused_pages(file, column, columns, problems)
-            if table.names_documents:
-                _refuse_events(file, column, cells, problems)
+            _refuse_other_uses(file, column, columns, cells, problems=problems)
             unused = _guess_kind(column, cells, table)
             if not _is_overlooked(unused.kind, table, declared_kinds):
                 continue
@@ -215,6 +201,24 @@ def refuse_unused_columns(
                 _add_unmatched(file, column, cells, example, problems=problems)
             else:
                 _add_overlooked(file, column, unused, table, problems=problems)
+
+
+def _refuse_other_uses(
+    file: str,
+    column: str,
+    columns: Mapping[str, str],
+    cells: Sequence[Any],
+    *,
+    problems: ReadProblems,
+) -> None:
+    """Add a problem if an unused column changes what the labels beside it say."""
+    kinds = columns.values()
+    if cells and normalised_name(column) in PAGE_NAMES:
+        _refuse_unused_pages(file, column, columns, problems)
+    if any(kind in DOCUMENT_NAMING_KINDS for kind in kinds):
+        _refuse_events(file, column, cells, problems)
+    if "exclude" not in kinds and may_exclude(column):
+        _refuse_unused_exclusions(file, column, cells, problems)
 
 
 def _refuse_events(
@@ -229,6 +233,22 @@ def _refuse_events(
             f"say which are: {where_declaration(column, 'click')}; "
             f"if all are: {declaration(FIELDS_KIND, column)}",
         )
+
+
+def _refuse_unused_exclusions(
+    file: str, column: str, cells: Sequence[Any], problems: ReadProblems
+) -> None:
+    """Add a problem if a column may have documents to leave out of rankings."""
+    names = [*chain.from_iterable(_parts_of(cell, problems) for cell in cells)]
+    named = [name for name in names if problems.names_document(name)]
+    if not named or len(named) < MIN_NAMING_SHARE * len(names):
+        return
+    problems.add(
+        file,
+        f"{column!r} names documents, perhaps to leave out, and is not used",
+        f"if rankings leave them out: {declaration('exclude', column)}; "
+        f"else keep it as a field: {declaration(FIELDS_KIND, column)}",
+    )
 
 
 def _event_columns(file: str, problems: ReadProblems) -> str:
@@ -274,9 +294,9 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
     """Return what a column may hold, by its name and its values."""
     column_name = normalised_name(column)
     if table.has_labels and table.names_documents and not table.has_grades:
-        grades = _grades_in(cells)
+        grades = guessed_grades(column, cells, is_label=table.is_of_labels)
         if grades:
-            return _UnusedColumn("grade", f" ({', '.join(map(str, grades))})")
+            return _UnusedColumn("grade", grades)
         if column_name == CLICKS_COLUMN:
             return _UnusedColumn("grade")
     elif column_name == "contexts" and not table.names_documents:
@@ -304,17 +324,6 @@ def _kind_of_name(column_name: str, table: _TableUse) -> str:
         if column_name in NORMALISED_COLUMN_NAMES[kind]:
             return kind
     return ""
-
-
-def _grades_in(cells: Sequence[Any]) -> list[int]:
-    """Return the different numbers in a column; empty if they cannot be grades."""
-    grades = {parse_grade(cell) for cell in cells}
-    numbers = sorted(grade for grade in grades if grade is not None)
-    if len(numbers) < 2 or len(numbers) < len(grades):
-        return []
-    if numbers[0] != 0 or numbers[-1] > MAX_GUESSED_GRADE:
-        return []
-    return numbers
 
 
 def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> bool:
@@ -360,6 +369,37 @@ def _add_overlooked(
         remedy = f"say so: {declaration(unused.kind, column)}"
     problem = f"{column!r} could hold {content}, and is not used"
     problems.add(file, problem, f"{remedy}; {not_labels_remedy(column)}")
+
+
+def refuse_answers_of_ids(
+    queries: Iterable[Query],
+    problems: ReadProblems,
+    documents: CheckedDocuments,
+    declared: Sequence[DeclaredColumn],
+) -> None:
+    """Add a problem if reference answers are the ids of documents: labels, it seems."""
+    if any(column.kind == "reference" for column in declared):
+        return
+    answers = chain.from_iterable(query.reference.answers for query in queries)
+    names = [
+        *chain.from_iterable(
+            named_documents(answer, problems.names_document) for answer in answers
+        )
+    ]
+    matches = documents.match(names)
+    if not names or any(
+        name not in matches or matches[name].matched_by == "title" for name in names
+    ):
+        return
+    for file, columns in problems.columns_used.items():
+        for column, kind in columns.items():
+            if kind == "reference":
+                problems.add(
+                    file,
+                    f"{column!r} names documents, and is read as reference answers",
+                    f"if it has labels: {declaration('relevant', column)}; "
+                    f"if it has answers: {declaration('reference', column)}",
+                )
 
 
 def find_label_column(
@@ -501,11 +541,9 @@ def _leaves_by_path(
 
 def _parts_of(leaf: Any, problems: ReadProblems) -> tuple[str, ...]:
     """Return the documents that a cell lists, if it is read as labels."""
-    is_whole = isinstance(leaf, str | list) or holds_grades(leaf)
-    cell = leaf if is_whole else [leaf]
-    labels = read_label_list(cell, problems.names_document)
-    return labels.documents if isinstance(labels, Labels) else ()
+    is_whole = isinstance(leaf, str | list | tuple | Set) or holds_scores(leaf)
+    return named_documents(leaf if is_whole else [leaf], problems.names_document)
 
 
 def _is_list(leaf: Any) -> bool:
-    return isinstance(leaf, list | dict)
+    return isinstance(leaf, list | tuple | dict | Set)
