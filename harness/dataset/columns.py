@@ -31,6 +31,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 MAX_COLUMN_NAME_WORDS = 4
 """Words, at most, in the name of a column: a longer one is a text."""
+HEADED_SUFFIXES = (".csv", ".tsv")
 MAX_SHOWN_COLUMNS = 8
 """Columns, at most, that a message shows."""
 FLAG_COLUMN = "relevant"
@@ -207,6 +208,8 @@ class Columns:
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
         remedy = f"there are: {columns}; say which: {declaration(kind)}"
+        if kind == "query" and row.location.path.suffix.lower() in HEADED_SUFFIXES:
+            remedy += "; if these are no names: header = false (--no-header)"
         return f"{usual_name!r} is missing", remedy
 
 

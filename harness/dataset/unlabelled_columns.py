@@ -348,6 +348,10 @@ def _add_unmatched(
     *,
     problems: ReadProblems,
 ) -> None:
+    if not cells:
+        problem = f"{column!r} is empty in every row, and no other column has labels"
+        problems.add(file, problem, f"fill it in; {not_labels_remedy(column)}")
+        return
     shown = first_names([*dict.fromkeys(map(quoted_value, cells))], MAX_SHOWN_CELLS)
     problem = f"{column!r} names no document: {shown}; {example}".rstrip("; ")
     problems.add(file, problem, f"correct the ids; {not_labels_remedy(column)}")

@@ -36,7 +36,7 @@ from retrievers.types import Document
 QUERY_COLUMN = "anchor"
 """The column of queries that sentence-transformers' data have."""
 RIGHT_WORDS = frozenset(("pos", "positive", "positives"))
-WRONG_WORDS = frozenset(("neg", "negs", "negative", "negatives"))
+WRONG_WORDS = frozenset(("neg", "negs", "negative", "negatives", "rejected"))
 TEXT_WORDS = frozenset(
     ("hard", "passage", "passages", "ctxs", "doc", "docs", "document", "documents")
 )
@@ -82,7 +82,10 @@ def _find_columns(row: Row, reference: DatasetReference) -> _Columns | None:
     names = row.column_names
     right = [name for name in names if _is_named_by(name, RIGHT_WORDS)]
     wrong = [name for name in names if _is_named_by(name, WRONG_WORDS)]
-    if not right:
+    contexts = Columns(reference.columns).declared_name("contexts")
+    if contexts is not None and contexts in names:
+        right = [contexts]
+    elif not right:
         right = [name for name in names if normalised_name(name) in CONTEXT_COLUMNS]
     texts: list[_Text] = []
     for name in (*right, *wrong):

@@ -254,3 +254,35 @@ def test_a_missing_label_is_named_as_a_blank_one(tmp_path):
     rows = [{"query": QUERIES[0], "gold_id": None}, {"query": "x", "gold_id": "d1"}]
     message = str(refusal(load_dataset, asked(tmp_path, rows)))
     assert "no document is given" in message
+
+
+PAIRS = {
+    "sentence1": "how to reset a password",
+    "sentence2": "click forgot password",
+    "label": 1,
+}
+PREFERENCES = {
+    "prompt": "how to reset a password",
+    "chosen": "click forgot password",
+    "rejected": "cats are nice",
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "query", "passage", "documents"),
+    [
+        (PAIRS, "sentence1", "sentence2", 1),
+        (PREFERENCES, "prompt", "chosen", 2),
+    ],
+)
+def test_texts_beside_each_other_are_asked_about(
+    row, query, passage, documents, tmp_path
+):
+    jsonl(tmp_path / "pairs.jsonl", [row])
+    reference = DatasetReference(tmp_path / "pairs.jsonl")
+    message = str(refusal(load_dataset, reference))
+    assert f"--columns query={query} --columns contexts={passage}" in message
+    columns = declared_columns({"query": query, "contexts": passage})
+    dataset = load_dataset(DatasetReference(tmp_path / "pairs.jsonl", columns=columns))
+    assert dataset.document_count == documents
+    assert dataset.labels["q0"].relevant == ("p0",)
