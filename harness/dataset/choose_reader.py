@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
+from harness.dataset.columns import declaration
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
 from harness.dataset.query_tables import find_query_table
@@ -217,8 +218,8 @@ def _texts_remedy(row: Row) -> str:
     """Return how to declare the texts of a row as queries and passages, if it has two.
 
     >>> pair = {"id": 1, "sentence1": "what is it", "sentence2": "a thing"}
-    >>> _texts_remedy(Row(SourceLocation("pairs.csv"), pair)).partition("--")[2]
-    'columns query=sentence1 --columns contexts=sentence2)'
+    >>> _texts_remedy(Row(SourceLocation("pairs.csv"), pair)).partition(" and ")[2]
+    'columns = { contexts = "sentence2" } (--columns contexts=sentence2)'
     """
     texts = [
         str(column)
@@ -233,9 +234,5 @@ def _texts_remedy(row: Row) -> str:
     ]
     if not query or not passages:
         return ""
-    columns = f'columns = {{ query = "{query}", contexts = "{passages[0]}" }}'
-    options = " ".join(
-        f"--columns {shlex.quote(option)}"
-        for option in (f"query={query}", f"contexts={passages[0]}")
-    )
-    return f"; if its texts are the documents, say which: {columns} ({options})"
+    declared = (declaration("query", query), declaration("contexts", passages[0]))
+    return f"; if its texts are the documents, say which: {' and '.join(declared)}"

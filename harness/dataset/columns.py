@@ -208,7 +208,8 @@ class Columns:
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
         remedy = f"there are: {columns}; say which: {declaration(kind)}"
-        if kind == "query" and row.location.path.suffix.lower() in HEADED_SUFFIXES:
+        is_headed = row.location.path.suffix.lower() in HEADED_SUFFIXES
+        if kind == "query" and is_headed and any(" " in path for path in paths):
             remedy += "; if these are no names: header = false (--no-header)"
         return f"{usual_name!r} is missing", remedy
 

@@ -221,7 +221,8 @@ def _read_grades(cell: Mapping[Any, Any]) -> Labels | UnreadableLabels:
         if written_grade is None:
             continue
         id_ = to_nfc(str(key))
-        grade = parse_grade(written_grade)
+        flag = parse_flag(written_grade)
+        grade = parse_grade(written_grade) if flag is None else flag
         if grade is None:
             shown_grade = repr(written_grade)[:MAX_QUOTED_LENGTH]
             problem = f"grade {shown_grade} of document {id_!r} is not a whole number"
@@ -252,10 +253,10 @@ def _unreadable_ids(cell: Any) -> UnreadableLabels:
 
 
 def holds_scores(cell: Any) -> bool:
-    """Whether a cell is an object with numbers by document."""
-    return (
-        isinstance(cell, Mapping) and bool(cell) and all(map(_is_number, cell.values()))
-    )
+    """Whether a cell is an object with numbers, or flags, by document."""
+    if not isinstance(cell, Mapping) or not cell:
+        return False
+    return all(isinstance(score, Real) for score in cell.values())
 
 
 def cell_leaves(cell: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -60,6 +60,8 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
+TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
+"""Names of columns of texts that may be those of relevant documents."""
 MAX_SHOWN_CELLS = 3
 
 
@@ -197,7 +199,7 @@ def refuse_unused_columns(
             unused = _guess_kind(column, cells, table)
             if not _is_overlooked(unused.kind, table, declared_kinds):
                 continue
-            if _names_nothing(column, unused, table):
+            if _names_nothing(column, unused, table, cells, problems=problems):
                 _add_unmatched(file, column, cells, example, problems=problems)
             else:
                 _add_overlooked(file, column, unused, table, problems=problems)
@@ -299,7 +301,7 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
             return _UnusedColumn("grade", grades)
         if column_name == CLICKS_COLUMN:
             return _UnusedColumn("grade")
-    elif column_name == "contexts" and not table.names_documents:
+    elif column_name in TEXT_NAMES and not table.names_documents:
         return _UnusedColumn("contexts")
     kind = _kind_of_name(column_name, table)
     if kind:
@@ -334,10 +336,20 @@ def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> boo
     return not table.has_labels or declared_kinds.isdisjoint(kinds)
 
 
-def _names_nothing(column: str, unused: _UnusedColumn, table: _TableUse) -> bool:
+def _names_nothing(
+    column: str,
+    unused: _UnusedColumn,
+    table: _TableUse,
+    cells: Sequence[Any],
+    *,
+    problems: ReadProblems,
+) -> bool:
     """Whether a column has labels by its name, and none of them names a document."""
     is_list = unused.kind in DOCUMENT_ID_KINDS
-    return is_list and table.has_labels and is_label_name(column)
+    if not is_list or not table.has_labels or not is_label_name(column):
+        return False
+    names = chain.from_iterable(_parts_of(cell, problems) for cell in cells)
+    return not any(map(problems.names_document, names))
 
 
 def _add_unmatched(

@@ -198,6 +198,8 @@ def _query_documents(
     if isinstance(documents, Mapping):
         return list(documents.items())
     is_list = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
+    if getattr(documents, "ndim", 1) == 0:  # an array of one value
+        is_list = False
     if not is_list or (isinstance(documents, Set) and not kind.allows_sets):
         raise InputError(Problem(where, kind.shape_problem, kind.shape_remedy))
     listed = list(documents)

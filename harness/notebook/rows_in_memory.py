@@ -73,7 +73,7 @@ def _rows_of_items(
         if isinstance(content, str):
             yield Row(location, {"_id": key, "text": content})
         elif isinstance(content, Mapping):
-            cells = {name: plain_cell(cell) for name, cell in content.items()}
+            cells = {str(name): plain_cell(cell) for name, cell in content.items()}
             if not _has_id(cells, where):
                 cells = {"_id": key, **cells}
             yield Row(location, cells)
@@ -107,10 +107,10 @@ def _rows_of_frame(frame: Any, where: str, problems: ReadProblems) -> Iterator[R
 
 
 def plain_cell(cell: Any) -> Any:
-    """Return a cell without arrays, which become lists; a missing one is None."""
+    """Return a cell without values of numpy; a missing one is None."""
     if isinstance(cell, str):
         return cell
-    if getattr(cell, "ndim", 0):
+    if hasattr(cell, "tolist"):
         cell = cell.tolist()
     if isinstance(cell, list | tuple):
         return [plain_cell(element) for element in cell]

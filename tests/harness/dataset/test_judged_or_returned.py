@@ -250,6 +250,26 @@ def test_reference_answers_that_are_ids_are_asked_about(tmp_path):
     assert not load_dataset(asked(tmp_path, answers)).labels
 
 
+def test_flags_by_document_are_grades(tmp_path):
+    rows = two(qrels={"d1": True, "d3": False})
+    assert load_dataset(asked(tmp_path, rows)).labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+def test_a_second_column_of_labels_is_not_said_to_name_nothing(tmp_path):
+    rows = two(gold_ids=["d1"], expected_ids=["d3"])
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "'expected_ids' could hold the relevant documents" in message
+
+
+def test_right_texts_beside_given_documents_are_asked_about(tmp_path):
+    rows = two(pos=["the cat sat"], neg=["birds fly"])
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "--columns contexts=pos" in message
+    declared = declared_columns({"contexts": "pos"})
+    dataset = load_dataset(asked(tmp_path, rows, columns=declared))
+    assert dataset.labels["q0"].relevant == ("d1",)
+
+
 def test_a_missing_label_is_named_as_a_blank_one(tmp_path):
     rows = [{"query": QUERIES[0], "gold_id": None}, {"query": "x", "gold_id": "d1"}]
     message = str(refusal(load_dataset, asked(tmp_path, rows)))
@@ -281,7 +301,8 @@ def test_texts_beside_each_other_are_asked_about(
     jsonl(tmp_path / "pairs.jsonl", [row])
     reference = DatasetReference(tmp_path / "pairs.jsonl")
     message = str(refusal(load_dataset, reference))
-    assert f"--columns query={query} --columns contexts={passage}" in message
+    assert f"(--columns query={query})" in message
+    assert f"(--columns contexts={passage})" in message
     columns = declared_columns({"query": query, "contexts": passage})
     dataset = load_dataset(DatasetReference(tmp_path / "pairs.jsonl", columns=columns))
     assert dataset.document_count == documents
