@@ -326,7 +326,8 @@ The page has two pairs: the leader against the runner-up, and against the baseli
 half of the queries their differences are the same; of noise there are twice as many
 experiments. If each pair spoke by itself, the page would speak of noise in 6 to 11 %.
 *Where it fails* is about the first pair, as `harness explain`; of the second the page
-speaks only if it does of the first, so that the whole page is as sure as one command.""",
+speaks only if it does of the first, so that the whole page is as sure as one
+command.""",
         page_table,
     ),
 )

@@ -218,7 +218,7 @@ def _texts_remedy(row: Row) -> str:
     """Return how to declare the texts of a row as queries and passages, if it has two.
 
     >>> pair = {"id": 1, "sentence1": "what is it", "sentence2": "a thing"}
-    >>> _texts_remedy(Row(SourceLocation("pairs.csv"), pair)).partition(" and ")[2]
+    >>> _texts_remedy(NO_ROW._replace(cells=pair)).partition(" and ")[2]
     'columns = { contexts = "sentence2" } (--columns contexts=sentence2)'
     """
     texts = [
