@@ -132,10 +132,10 @@ def guessed_grades(column: str, cells: Sequence[Any], *, is_label: bool) -> str:
     numbers = _grades_in(list(_single_cells(column, cells)))
     if numbers:
         return f" ({', '.join(map(str, numbers))})"
-    values = sorted({str(cell).strip() for cell in cells})
-    if len(values) < 2 or not _says_no(column, values, cells, is_label=is_label):
+    verdicts = sorted({str(cell).strip() for cell in cells})
+    if len(verdicts) < 2 or not _says_no(column, verdicts, cells, is_label=is_label):
         return ""
-    return f" ({', '.join(values[:MAX_SHOWN_VERDICTS])})"
+    return f" ({', '.join(verdicts[:MAX_SHOWN_VERDICTS])})"
 
 
 def _single_cells(column: str, cells: Sequence[Any]) -> Iterator[Any]:
@@ -162,10 +162,10 @@ def _grades_in(cells: Sequence[Any]) -> list[int]:
 
 
 def _says_no(
-    column: str, values: Sequence[str], cells: Sequence[Any], *, is_label: bool
+    column: str, verdicts: Sequence[str], cells: Sequence[Any], *, is_label: bool
 ) -> bool:
-    """Whether one of the values says that a document is not relevant."""
-    folded = {value.casefold() for value in values}
+    """Whether one of the verdicts says that a document is not relevant."""
+    folded = {verdict.casefold() for verdict in verdicts}
     if not folded.isdisjoint(NEGATIVE_VERDICTS):
         return True
     if is_label and all(parse_flag(cell) is not None for cell in cells):
@@ -182,10 +182,10 @@ def orders_documents(column: str, cells: Sequence[Any]) -> bool:
     >>> orders_documents("score_by", ["Ann"])
     False
     """
-    name = normalised_name(column)
-    if name in ORDER_NAMES:
+    column_name = normalised_name(column)
+    if column_name in ORDER_NAMES:
         return True
-    if name == SCORE_NAME or ORDER_WORDS.isdisjoint(words_of_name(column)):
+    if column_name == SCORE_NAME or ORDER_WORDS.isdisjoint(words_of_name(column)):
         return False
     return bool(cells) and all(map(_is_number, cells))
 

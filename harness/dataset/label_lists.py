@@ -133,8 +133,8 @@ def _are_pairs(cell: Any) -> bool:
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, Real) and not isinstance(cell, bool)
 
 
 def _read_object_spans(
@@ -178,7 +178,9 @@ def _are_objects(cell: Any) -> bool:
 
 
 def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
-    grade_key = usual_column("grade", tuple(object_)) or _judging_key(object_)
+    grade_key = usual_column("grade", tuple(object_)) or next(
+        (key for key, cell in object_.items() if _is_judgment(key, cell)), None
+    )
     keys = tuple(key for key in object_ if key not in (grade_key, SPANS_KEY))
     id_key = usual_column("document_id", keys) or usual_column("label_document", keys)
     if not id_key:
@@ -189,19 +191,16 @@ def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
     return _GradedId(document_id(object_.get(id_key)), grade if flag is None else flag)
 
 
-def _judging_key(object_: Mapping[str, Any]) -> str | None:
-    """Return the key of a number or a flag that judges a document; None without one.
+def _is_judgment(key: object, cell: Any) -> bool:
+    """Whether the value under a key is a number or a flag that judges a document.
 
-    >>> _judging_key({"document_id": "d1", "query_relevance_label": 0})
-    'query_relevance_label'
-    >>> _judging_key({"id": "d1", "is_gold": False}), _judging_key({"id": 1, "page": 0})
-    ('is_gold', None)
+    >>> _is_judgment("query_relevance_label", 0), _is_judgment("is_gold", False)
+    (True, True)
+    >>> _is_judgment("page", 0), _is_judgment("gold_text", "a ship")
+    (False, False)
     """
-    for key, value in object_.items():
-        is_judgment = _is_number(value) or parse_flag(value) is not None
-        if is_judgment and judges_documents(str(key)):
-            return key
-    return None
+    is_judgment = _is_number(cell) or parse_flag(cell) is not None
+    return is_judgment and judges_documents(str(key))
 
 
 def _as_grades_or_ids(graded_ids: Sequence[_GradedId]) -> Any:

@@ -15,7 +15,7 @@ from harness.dataset.label_lists import (
 )
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
-from harness.dataset.row import Row
+from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.usual_names import normalised_name
 
@@ -56,28 +56,34 @@ def _read_hits(
     """Return the documents in a column by query."""
     ids_by_text = {query.text: query.id for query in dataset.queries}
     document_ids = {document.id for document in dataset.documents()}
-    outer_column = column.partition(".")[0]
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
+    for row in _rows_with(column, dataset):
+        query_id = _cell(row, "query_id", declared)
+        if query_id is None:
+            query_id = ids_by_text.get(str(_cell(row, "query", declared)))
+        if query_id is None:
+            continue
+        query_hits = hits.setdefault(str(query_id), [])
+        row_order = _order_of(row)
+        cell_hits = _hits_in(row.value(column), document_ids.__contains__)
+        for own_order, document in cell_hits:
+            orders = (own_order, row_order, float(len(query_hits)))
+            order = next(order for order in orders if order is not None)
+            query_hits.append(_Hit(order, document))
+    return hits
+
+
+def _rows_with(column: str, dataset: Dataset) -> Iterator[Row]:
+    """Yield the rows of the data set's files that have a column."""
+    outer_column = column.partition(".")[0]
     files = [file for file in dataset.columns if Path(file).is_file()]
     # The exports of tools are read without the columns that have no known path.
     with_column = [file for file in files if outer_column in dataset.columns[file]]
     for file in with_column or files:
         for row in read_file_rows(File(Path(file)), ReadProblems()):
-            query_id = _cell(row, "query_id", declared)
-            if query_id is None:
-                query = _cell(row, "query", declared)
-                query_id = ids_by_text.get(str(query))
-            if query_id is None or not row.has(column):
-                continue
-            query_hits = hits.setdefault(str(query_id), [])
-            order = _order_of(row.cells)
-            cell_hits = _hits_in(row.value(column), document_ids.__contains__)
-            for place, document in cell_hits:
-                if place is None:
-                    place = float(len(query_hits)) if order is None else order
-                query_hits.append(_Hit(place, document))
-    return hits
+            if row.has(column):
+                yield row
 
 
 def _hits_in(
@@ -90,7 +96,9 @@ def _hits_in(
             yield -float(score), str(document)
         return
     for element in content if isinstance(content, list | tuple) else [content]:
-        order = _order_of(element) if isinstance(element, Mapping) else None
+        order = None
+        if isinstance(element, Mapping):
+            order = _order_of(NO_ROW._replace(cells=element))
         for document in named_documents([element], names_document):
             yield order, document
 
@@ -101,10 +109,10 @@ def _cell(row: Row, kind: str, columns: Columns) -> Any:
     return None if name is None else row.value(name)
 
 
-def _order_of(cells: Mapping[str, Any]) -> float | None:
+def _order_of(row: Row) -> float | None:
     """Return the rank in a row or an object, or its score with the sign changed."""
     for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
-        for name, cell in cells.items():
+        for name, cell in row.cells.items():
             if normalised_name(str(name)) not in names:
                 continue
             try:

@@ -130,19 +130,23 @@ def refuse_returned_documents(
     field_names = declared_field_names(declared)
     for file, columns in problems.columns_used.items():
         label_column = ""
-        order = ""
         is_graded = False
         for column, kind in columns.items():
-            name = normalised_name(column)
-            if kind == "label_document" and name in NEUTRAL_DOCUMENT_NAMES:
+            column_name = normalised_name(column)
+            if kind == "label_document" and column_name in NEUTRAL_DOCUMENT_NAMES:
                 label_column = column
-            elif kind == "grade" and name != SCORE_NAME:
-                is_graded = True
-            elif column not in field_names and not kind:
-                cells = problems.unused_columns.get(file, {}).get(column, ())
-                order = column if orders_documents(column, cells) else order
+            is_graded |= kind == "grade" and column_name != SCORE_NAME
+        order = _order_column(file, field_names, problems)
         if label_column and order and not is_graded:
             _add_returned_documents(file, label_column, order, problems)
+
+
+def _order_column(file: str, field_names: Sequence[str], problems: ReadProblems) -> str:
+    """Return the unused column of a file that orders documents; empty without one."""
+    for column, cells in problems.unused_columns.get(file, {}).items():
+        if column not in field_names and orders_documents(column, cells):
+            return column
+    return ""
 
 
 def _declares_labels(declared: Sequence[DeclaredColumn]) -> bool:
@@ -195,7 +199,7 @@ def refuse_unused_columns(
             if not is_unused or column in declared_names:
                 continue
             cells = cells_by_column.get(column, ())
-            _refuse_other_uses(file, column, columns, cells, problems=problems)
+            _refuse_other_uses(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
             if not _is_overlooked(unused.kind, table, declared_kinds):
                 continue
@@ -206,14 +210,10 @@ def refuse_unused_columns(
 
 
 def _refuse_other_uses(
-    file: str,
-    column: str,
-    columns: Mapping[str, str],
-    cells: Sequence[Any],
-    *,
-    problems: ReadProblems,
+    file: str, column: str, cells: Sequence[Any], problems: ReadProblems
 ) -> None:
     """Add a problem if an unused column changes what the labels beside it say."""
+    columns = problems.columns_used.get(file, {})
     kinds = columns.values()
     if cells and normalised_name(column) in PAGE_NAMES:
         _refuse_unused_pages(file, column, columns, problems)
@@ -241,9 +241,9 @@ def _refuse_unused_exclusions(
     file: str, column: str, cells: Sequence[Any], problems: ReadProblems
 ) -> None:
     """Add a problem if a column may have documents to leave out of rankings."""
-    names = [*chain.from_iterable(_parts_of(cell, problems) for cell in cells)]
-    named = [name for name in names if problems.names_document(name)]
-    if not named or len(named) < MIN_NAMING_SHARE * len(names):
+    parts = [*chain.from_iterable(_parts_of(cell, problems) for cell in cells)]
+    documents = sum(map(problems.names_document, parts))
+    if not documents or documents < MIN_NAMING_SHARE * len(parts):
         return
     problems.add(
         file,
@@ -348,8 +348,8 @@ def _names_nothing(
     is_list = unused.kind in DOCUMENT_ID_KINDS
     if not is_list or not table.has_labels or not is_label_name(column):
         return False
-    names = chain.from_iterable(_parts_of(cell, problems) for cell in cells)
-    return not any(map(problems.names_document, names))
+    parts = chain.from_iterable(_parts_of(cell, problems) for cell in cells)
+    return not any(map(problems.names_document, parts))
 
 
 def _add_unmatched(
@@ -397,15 +397,14 @@ def refuse_answers_of_ids(
     if any(column.kind == "reference" for column in declared):
         return
     answers = chain.from_iterable(query.reference.answers for query in queries)
-    names = [
-        *chain.from_iterable(
-            named_documents(answer, problems.names_document) for answer in answers
-        )
+    ids: list[str] = []
+    for answer in answers:
+        ids += named_documents(answer, problems.names_document)
+    matches = documents.match(ids)
+    by_id = [
+        id_ for id_ in ids if id_ in matches and matches[id_].matched_by != "title"
     ]
-    matches = documents.match(names)
-    if not names or any(
-        name not in matches or matches[name].matched_by == "title" for name in names
-    ):
+    if not ids or len(by_id) < len(ids):
         return
     for file, columns in problems.columns_used.items():
         for column, kind in columns.items():

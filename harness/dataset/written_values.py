@@ -164,13 +164,13 @@ def parse_grade(value: object) -> int | None:
 FLAGS = {"true": True, "false": False}
 
 
-def parse_flag(value: object) -> int | None:
+def parse_flag(cell: object) -> int | None:
     """Return 1 for true and 0 for false; None for anything else.
 
     >>> parse_flag(True), parse_flag("False"), parse_flag(1)
     (1, 0, None)
     """
-    flag = FLAGS.get(value.strip().casefold()) if isinstance(value, str) else value
+    flag = FLAGS.get(cell.strip().casefold()) if isinstance(cell, str) else cell
     return int(flag) if isinstance(flag, bool) else None
 
 

@@ -294,10 +294,9 @@ def _read_rows(
             f"query_id, doc_id, {kind.columns[0]}; its columns are {', '.join(columns)}"
         )
         raise InputError(Problem(where, problem, remedy))
-    if kind.default is not None and value_column in (None, SCORE_NAME):
-        used = {query_column, document_column, value_column, *(conditions or ())}
-        unused = [column for column in columns if column not in used]
-        _refuse_unused(rows, unused, where, has_grades=value_column is not None)
+    used = {query_column, document_column, value_column, *(conditions or ())}
+    if kind.default is not None:
+        _refuse_unused(rows, used, where, value_column)
     query_ids = _id_column(rows, query_column, where)
     document_ids = _id_column(rows, document_column, where)
     for row, query_id, doc_id in zip(rows, query_ids, document_ids, strict=True):
@@ -306,21 +305,26 @@ def _read_rows(
 
 
 def _refuse_unused(
-    rows: Sequence[Row], unused: Iterable[str], where: str, *, has_grades: bool
+    rows: Sequence[Row], used: Set[str | None], where: str, grade_column: str | None
 ) -> None:
     """Raise InputError if columns that nothing uses say what documents are worth.
 
-    Each of these rows would be a label, and without grades of 1.
+    Each of these rows would be a label, and without grades of 1. A score may be one,
+    but may also be what orders the documents.
     """
+    if grade_column not in (None, SCORE_NAME):
+        return
     problems: list[Problem] = []
-    for column in unused:
+    for column in rows[0].cells:
+        if column in used:
+            continue
         cells = [row.cells.get(column) for row in rows]
         cells = [cell for cell in cells if cell is not None]
         if orders_documents(column, cells):
             problem = f"{column!r} looks like what a system returned"
             remedy = "if people judged these documents, leave it out; else it is a run"
             problems.append(Problem(where, problem, remedy))
-        elif not has_grades:
+        elif grade_column is None:
             grades = guessed_grades(column, cells, is_label=True)
             problem = f"{column!r} could hold grades{grades}, and is not used"
             remedy = f"call it {GRADE_COLUMNS[0]!r}; or leave it out"

@@ -73,7 +73,7 @@ def _rows_of_items(
         if isinstance(content, str):
             yield Row(location, {"_id": key, "text": content})
         elif isinstance(content, Mapping):
-            cells = {str(name): plain_cell(cell) for name, cell in content.items()}
+            cells = {str(column): plain_cell(cell) for column, cell in content.items()}
             if not _has_id(cells, where):
                 cells = {"_id": key, **cells}
             yield Row(location, cells)

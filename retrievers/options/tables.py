@@ -134,7 +134,7 @@ def _misspelt_keys(
         if details["type"] == "extra_forbidden":
             *table_path, key = details["loc"]
             nearest = get_close_matches(str(key), _allowed_keys(model, table_path), 1)
-            misspelt |= {(*table_path, name) for name in nearest}
+            misspelt |= {(*table_path, nearest_key) for nearest_key in nearest}
     return misspelt
 
 

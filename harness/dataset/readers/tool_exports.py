@@ -66,7 +66,7 @@ class ToolExport(NamedTuple):
     objects: tuple[str, ...] = ()
     """The objects with the question and with the answer, if these are objects."""
     parts: ToolParts = ToolParts()
-    own: frozenset[str] = frozenset()
+    exported: frozenset[str] = frozenset()
     """Names of an exported data set; empty if others say nothing of its labels.
 
     With any further one, such as `run_type`, rows may be what a system did.
@@ -154,8 +154,8 @@ class ToolExport(NamedTuple):
                 if column in used_columns and not _is_empty(cell):
                     cells[column] = _without_empty_values(cell)
             query_row = self._with_usual_paths(Row(row.location, cells), columns)
-            others = [name for name in row.cells if name not in self.own]
-            if self.own and others and not are_declared:
+            others = [key for key in row.cells if key not in self.exported]
+            if self.exported and others and not are_declared:
                 labels = self._label_paths(query_row, columns)
                 _refuse_returned(row, others, labels, problems)
                 are_declared = bool(labels)  # one problem a file
@@ -197,12 +197,12 @@ def _refuse_returned(
         labels: paths that would be labels.
         problems: takes the problems.
     """
-    names = first_names([*map(repr, others)], MAX_SHOWN_NAMES)
+    shown = first_names([*map(repr, others)], MAX_SHOWN_NAMES)
     for kind, path in labels:
         problems.add(
             row.location.file,
             f"{path!r} may be what a system returned: "
-            f"rows have {names}, unlike this tool's data sets",
+            f"rows have {shown}, unlike this tool's data sets",
             f"if people chose these documents: {declaration(kind, path)}; "
             f"if a system did: {declaration(FIELDS_KIND, path.partition('.')[0])}",
         )
@@ -234,7 +234,7 @@ def _without_empty_values(cell: Any) -> Any:
     return {key: value for key, value in cell.items() if not _is_empty(value)}
 
 
-def _object_export(inputs: str, outputs: str, own: str = "") -> ToolExport:
+def _object_export(inputs: str, outputs: str, exported: str = "") -> ToolExport:
     """Return the export of a tool that does not define the names in its objects.
 
     Usual names are recognised, in outputs before those in metadata.
@@ -242,7 +242,7 @@ def _object_export(inputs: str, outputs: str, own: str = "") -> ToolExport:
     Args:
         inputs: the key of the question, or of the object with it.
         outputs: the key of the answer.
-        own: the names of an exported data set, with spaces between them.
+        exported: the names of an exported data set, with spaces between them.
     """
 
     def paths(*keys: str) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ def _object_export(inputs: str, outputs: str, own: str = "") -> ToolExport:
         },
         fields=("metadata",),
         objects=(inputs, outputs),
-        own=frozenset(own.split()),
+        exported=frozenset(exported.split()),
     )
 
 

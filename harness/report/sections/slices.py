@@ -253,13 +253,13 @@ def compare_slices(
     of its slices is, so that of pure noise the whole page speaks as rarely as one pair.
     """
     tests = _slice_tests(view, a, b)
-    names = [_row_name(side.name) for side in slices]
-    may_show = b == runner_up(view) or _first_pair_differs(view, names)
+    row_names = [_row_name(side.name) for side in slices]
+    may_show = b == runner_up(view) or _first_pair_differs(view, row_names)
     everything = np.ones(view.n, dtype=np.bool_)
     rows = [compare_slice(view, (a, b), everything, RowName("", ALL_QUERIES))]
-    for side, name in zip(slices, names, strict=True):
-        row = compare_slice(view, (a, b), side.mask, name)
-        test = tests.get(name)
+    for side, row_name in zip(slices, row_names, strict=True):
+        row = compare_slice(view, (a, b), side.mask, row_name)
+        test = tests.get(row_name)
         if test is not None:
             row = row._replace(
                 p_adjusted=test.p_adjusted,
@@ -269,10 +269,11 @@ def compare_slices(
     return SlicePair(a, b, tuple(rows))
 
 
-def _first_pair_differs(view: View, names: Sequence[RowName]) -> bool:
+def _first_pair_differs(view: View, row_names: Sequence[RowName]) -> bool:
     """Whether a slice of the pair of *Where it fails* is shown to differ."""
     tests = _slice_tests(view, view.evaluation.leader, runner_up(view))
-    return any(_is_shown(view, tests[name]) for name in names if name in tests)
+    slice_tests = [tests[row_name] for row_name in row_names if row_name in tests]
+    return any(_is_shown(view, test) for test in slice_tests)
 
 
 def _is_shown(view: View, test: TestRow) -> bool:
