@@ -78,7 +78,13 @@ def load_dataset(
     problems = ReadProblems()
     problems.chooses_rows = bool(reference.where)
     queries = check_queries(source, problems)
-    documents = check_documents(source, problems, reference.match, sample_size)
+    documents = check_documents(
+        source,
+        problems,
+        reference.match,
+        place=_place_of_documents(reference),
+        sample_size=sample_size,
+    )
     problems.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, problems, documents, queries, drop=drop)
@@ -96,6 +102,10 @@ def load_dataset(
     parts = _CheckedParts(format_name, source, queries, documents, matched)
     _refuse_misread_columns(reference, parts, problems, is_question=search.is_question)
     return _check_labels(reference, parts, problems)
+
+
+def _place_of_documents(reference: DatasetReference) -> str:
+    return reference.documents or reference.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +283,8 @@ def load_documents(reference: DatasetReference) -> Dataset:
     """
     format_name, source = open_source(reference)
     problems = ReadProblems()
-    documents = check_documents(source, problems, ())
+    place = _place_of_documents(reference)
+    documents = check_documents(source, problems, (), place=place)
     if problems:
         raise InputError(problems.problems)
     queries = tuple(query for _, query in source.queries(ReadProblems()))
