@@ -128,6 +128,8 @@ def guessed_grades(column: str, cells: Sequence[Any], *, is_label: bool) -> str:
     ' (False, True)'
     >>> guessed_grades("typo", ["yes", "no"], is_label=False)
     ''
+    >>> guessed_grades("gold_answer", ["yes", "no"], is_label=False)
+    ''
     """
     numbers = _grades_in(list(_single_cells(column, cells)))
     if numbers:
