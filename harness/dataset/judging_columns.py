@@ -172,8 +172,10 @@ def _says_no(
         return True
     if is_label and all(parse_flag(cell) is not None for cell in cells):
         return True
-    is_judging = judges_documents(column) or bool(words_of_name(column) & VERDICT_NAMES)
-    return is_judging and not folded.isdisjoint(NEGATIVE_FLAGS)
+    words = words_of_name(column)
+    is_judging = judges_documents(column) or bool(words & VERDICT_NAMES)
+    is_answer = "answer" in words  # to a question of yes or no
+    return is_judging and not is_answer and not folded.isdisjoint(NEGATIVE_FLAGS)
 
 
 def orders_documents(column: str, cells: Sequence[Any]) -> bool:
