@@ -250,7 +250,7 @@ ALWAYS = {
         "503",
     ): r"503 Overloaded.* \(tried \d+ times in \d s; patience = 0.5\)",
     ("openai", "slow"): r"no complete response within 0.5 s \(timeout\)",
-    ("openai", "page"): "expected JSON of the protocol, got .* check the URL",
+    ("openai", "page"): "expected JSON, got .* check the URL",
     ("openai", "error-with-200"): "the model is being moved",
     ("openai", "shuffled"): "",
     ("openai", "usage-word"): "",

@@ -205,11 +205,12 @@ def _slice_choices(
     return pack_json({"retrievers": view.ranked, "pairs": rows})
 
 
-def _rounded_leads(pair: SlicePair) -> list[list[float | None]]:
-    leads: list[list[float | None]] = []
+def _rounded_leads(pair: SlicePair) -> list[list[int | None]]:
+    """Each slice's difference and interval in thousandths, as the page prints them."""
+    leads: list[list[int | None]] = []
     for row in pair.rows:
         ends = (row.difference, row.low, row.high)
-        leads.append([None if end is None else round(end, 4) for end in ends])
+        leads.append([None if end is None else round(1000 * end) for end in ends])
     return leads
 
 

@@ -357,6 +357,10 @@ def test_labels_of_missing_documents_may_be_dropped():
             lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9],
             "has 5 dimensions where others have 9",
         ),
+        (
+            lambda query: [("train", 1.0)],
+            "a search, which returns document ids, is Function(search)",
+        ),
         (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
         (
             lambda texts: np.full((len(texts), 2), np.nan),

@@ -376,7 +376,7 @@ def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
     remaining = fails.remaining_queries(view, section.context).section
     evidence = unpack_json(remaining.context.browser.packed)
     page_ids = {query.id for query in section.context.browser.evidence.queries}
-    remaining_ids = {query[0] for query in evidence["queries"]}
+    remaining_ids = set(evidence["columns"][0])
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids
 
