@@ -9,21 +9,17 @@ from typing import IO, NamedTuple
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
 from harness.dataset.row import Row
-from harness.dataset.settings import NO_HEADER
+from harness.dataset.settings import NO_ROWS_REMEDY
 from harness.dataset.source import SourceLocation
 from harness.dataset.text_rows import decoded_lines, read_lines
 from harness.english import count_of
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import CSV_DELIMITERS
-from retrievers.remedy import compose_remedy
 
 DELIMITER_LINE = re.compile(r'"?sep=(.)"?')
 """The line that Excel writes above a table."""
 QUEPID_HEADER = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
-NO_ROWS_REMEDY = compose_remedy(
-    "write rows below it; or say ", NO_HEADER, " if it is one"
-)
 MAX_CELL_LENGTH = 2**31 - 1
 MAX_SHOWN_COLUMNS = 8
 """Columns, at most, that a message shows."""

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.dataset.delimited import NO_ROWS_REMEDY
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
+from harness.dataset.settings import NO_ROWS_REMEDY
 from harness.dataset.text_rows import read_text
 from harness.scoring.score_table import scores_from_rows
 from harness.scoring.scores import Scores
