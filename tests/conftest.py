@@ -4,6 +4,7 @@ take their time.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -103,6 +104,14 @@ def short_pauses() -> None:
     from retrievers.services import caller
 
     caller.FIRST_PAUSE = 0.01
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once() -> None:
+    """The command line is built from its functions once a process, as by its users."""
+    import typer.main
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 @pytest.fixture(scope="session")
