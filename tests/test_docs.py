@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -29,10 +29,9 @@ from tests.harness.console.test_cli import commands
 from tests.support import tiny
 from tests.support.agent_fake import (
     AgentProvider,
-    Messages,
+    Dialogue,
+    Reply,
     ids_in,
-    question,
-    results,
     uses,
 )
 from tests.support.pdf_files import pdf
@@ -225,12 +224,14 @@ def test_the_quickstart_is_decided_by_the_test_that_is_declared(
     assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (p, 0.216)
 
 
-def one_search(messages: Messages, tools: list[str]) -> dict[str, Any]:
+def one_search(dialogue: Dialogue) -> Reply:
     """A chat model that uses the first tool it has once, and answers with its hits."""
-    argument = "pattern" if tools[0] == "grep" else "query"
-    if not results(messages):
-        return uses(tools[0], **{argument: max(question(messages).split(), key=len)})
-    return uses("answer", doc_ids=ids_in(results(messages)[0]))
+    if dialogue.results:
+        return uses("answer", doc_ids=ids_in(dialogue.results[0]))
+    tool = dialogue.tools[0]
+    argument = "pattern" if tool == "grep" else "query"
+    longest_word = max(dialogue.question.split(), key=len)
+    return uses(tool, **{argument: longest_word})
 
 
 @pytest.mark.slow
@@ -443,7 +444,12 @@ def table_cells(page: str, heading: str) -> list[list[str]]:
         (PROJECT / page).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
     )
     rows = [line for line in text.partition("\n## ")[0].splitlines() if line[:1] == "|"]
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [split_cells(row) for row in rows]
+
+
+def split_cells(row: str) -> list[str]:
+    """The cells of one row of a Markdown table."""
+    return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 def test_the_rates_of_the_choice_are_those_that_the_benchmarks_print() -> None:

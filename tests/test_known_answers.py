@@ -65,12 +65,10 @@ def collection_of(language: str) -> layouts.Collection:
         row for file in files for row in json.loads(file.read_text(encoding="utf-8"))
     ]
     assert (len(documents), len(rows)) == (182, 138)
-    grades = {
-        row["id"]: {
-            name: 1 + (n < 3) for n, name in enumerate(row["relevant_documents"])
-        }
-        for row in rows
-    }
+    grades = {}
+    for row in rows:
+        ranked = enumerate(row["relevant_documents"])
+        grades[row["id"]] = {name: 1 + (n < 3) for n, name in ranked}
     return layouts.Collection(
         documents, {row["id"]: row["query"] for row in rows}, grades
     )
@@ -152,10 +150,10 @@ def minilm(documents: Texts, queries: Texts) -> Run:
         for side in (documents, queries)
     )
     ids = list(documents)
-    return {
-        query: {ids[i]: float(row[i]) for i in np.argsort(-row)[:100]}
-        for query, row in zip(queries, q @ d.T, strict=True)
-    }
+    rankings = {}
+    for query, row in zip(queries, q @ d.T, strict=True):
+        rankings[query] = {ids[i]: float(row[i]) for i in np.argsort(-row)[:100]}
+    return rankings
 
 
 def by_trec_eval(collection: layouts.Collection, rankings: Run) -> dict[str, float]:
@@ -163,10 +161,11 @@ def by_trec_eval(collection: layouts.Collection, rankings: Run) -> dict[str, flo
         collection.grades, set(MEASURES.values())
     )
     rows = evaluator.evaluate(rankings)
-    return {
-        name: math.fsum(row[theirs] for row in rows.values()) / len(collection.grades)
-        for name, theirs in MEASURES.items()
-    }
+    means = {}
+    for name, theirs in MEASURES.items():
+        total = math.fsum(row[theirs] for row in rows.values())
+        means[name] = total / len(collection.grades)
+    return means
 
 
 def experiment(folder: Path, collection: layouts.Collection, tables: str) -> Path:

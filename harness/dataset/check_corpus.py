@@ -99,6 +99,8 @@ def check_documents(
     source: Source,
     problems: ReadProblems,
     match: tuple[str, ...],
+    *,
+    place: str,
     sample_size: int = 0,
 ) -> CheckedDocuments:
     """Read a corpus once and check it.
@@ -107,6 +109,7 @@ def check_documents(
         source: has the documents.
         problems: takes the problems and the notes.
         match: the fields by which labels name documents; empty if they name ids.
+        place: where the corpus is, for a message.
         sample_size: how many documents are sampled, by their ids.
     """
     documents = CheckedDocuments(by_field=bool(match))
@@ -115,7 +118,7 @@ def check_documents(
         documents.sample = tuple(sample_documents(checked, size=sample_size))
     deque(checked, maxlen=0)  # without a sample nothing has been read yet
     if not documents.ids and not problems:
-        problems.add("documents", "the corpus is empty", _empty_corpus_remedy(problems))
+        problems.add(place, "the corpus is empty", _empty_corpus_remedy(problems))
     if match and documents.ids and not documents.document_by_value:
         field_names = " and ".join(map(repr, match))
         problem = f"no document has {field_names} among its fields"

@@ -77,7 +77,13 @@ def load_dataset(
     problems = ReadProblems()
     problems.chooses_rows = bool(reference.where)
     queries = check_queries(source, problems)
-    documents = check_documents(source, problems, reference.match, sample_size)
+    documents = check_documents(
+        source,
+        problems,
+        reference.match,
+        place=_place_of_documents(reference),
+        sample_size=sample_size,
+    )
     problems.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, problems, documents, queries, drop=drop)
@@ -98,6 +104,10 @@ def load_dataset(
         refuse_unused_columns(problems, reference.columns, documents.example())
     parts = _CheckedParts(format_name, source, queries, documents, matched)
     return _check_labels(reference, parts, problems)
+
+
+def _place_of_documents(reference: DatasetReference) -> str:
+    return reference.documents or reference.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +260,8 @@ def load_documents(reference: DatasetReference) -> Dataset:
     """
     format_name, source = open_source(reference)
     problems = ReadProblems()
-    documents = check_documents(source, problems, ())
+    place = _place_of_documents(reference)
+    documents = check_documents(source, problems, (), place=place)
     if problems:
         raise InputError(problems.problems)
     queries = tuple(query for _, query in source.queries(ReadProblems()))

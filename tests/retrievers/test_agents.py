@@ -22,15 +22,12 @@ from retrievers.errors import BackendError
 from tests.support import small
 from tests.support.agent_fake import (
     AgentProvider,
-    Messages,
+    Dialogue,
+    Reply,
     Script,
     ids_in,
     once,
-    question,
-    results,
-    says,
     uses,
-    uses_raw,
 )
 from tests.support.servers import serving
 from tests.support.small import planned, told
@@ -94,11 +91,11 @@ def test_an_agent_that_calls_one_retriever_once_has_its_scores_to_the_last_digit
 
 
 def test_an_agent_that_greps_has_the_documents_of_grep(tmp_path: Path) -> None:
-    def script(messages: Messages, tools: list[str]) -> dict[str, Any]:
-        assert "grep" in tools
-        if not results(messages):
-            return uses("grep", pattern=question(messages).split()[-1])
-        return uses("answer", doc_ids=ids_in(results(messages)[0]))
+    def script(dialogue: Dialogue) -> Reply:
+        assert "grep" in dialogue.tools
+        if not dialogue.results:
+            return uses("grep", pattern=dialogue.question.split()[-1])
+        return uses("answer", doc_ids=ids_in(dialogue.results[0]))
 
     with serving(AgentProvider(script)) as provider:
         found = ran(tmp_path, provider, more='tools = ["grep"]\ntrials = 1\n')
@@ -128,10 +125,10 @@ hits = 5
 
 
 def test_a_document_is_read_by_its_id(tmp_path: Path) -> None:
-    def script(messages: Messages, tools: list[str]) -> dict[str, Any]:
-        if not results(messages):
+    def script(dialogue: Dialogue) -> Reply:
+        if not dialogue.results:
             return uses("read", doc_id="boat")
-        assert "boats swim on water" in results(messages)[0]
+        assert "boats swim on water" in dialogue.results[0]
         return uses("answer", doc_ids=["boat"])
 
     with serving(AgentProvider(script)) as provider:
@@ -139,32 +136,32 @@ def test_a_document_is_read_by_its_id(tmp_path: Path) -> None:
     assert found.rankings("agent")["q-swim"].doc_ids == ("boat",)
 
 
-def endless(messages: Messages, tools: list[str]) -> dict[str, Any]:
-    if tools == ["answer"]:
+def endless(dialogue: Dialogue) -> Reply:
+    if dialogue.tools == ("answer",):
         return uses("answer", doc_ids=["fish"])
-    return uses("search_bm25", query=question(messages))
+    return uses("search_bm25", query=dialogue.question)
 
 
-def out_of_form(messages: Messages, tools: list[str]) -> dict[str, Any]:
-    return says("I would say that it is the fish.")
+def out_of_form(dialogue: Dialogue) -> Reply:
+    return Reply(text="I would say that it is the fish.")
 
 
-def late_form(messages: Messages, tools: list[str]) -> dict[str, Any]:
-    if "not in form" in messages[-1]["content"]:
+def late_form(dialogue: Dialogue) -> Reply:
+    if "not in form" in dialogue.last:
         return uses("answer", doc_ids=["fish"])
-    return uses_raw("answer", "{doc_ids: fish}")
+    return Reply(tool="answer", arguments="{doc_ids: fish}")
 
 
-def mistaken(messages: Messages, tools: list[str]) -> dict[str, Any]:
+def mistaken(dialogue: Dialogue) -> Reply:
     """Wrong tools and arguments are told to the model."""
-    turns: list[dict[str, Any]] = [
+    turns = [
         uses("delete", doc_id="fish"),
-        uses_raw("grep", "not JSON"),
+        Reply(tool="grep", arguments="not JSON"),
         uses("grep", pattern="("),
         uses("read", doc_id="nobody"),
         uses("search_bm25", query=""),
     ]
-    done = results(messages)
+    done = dialogue.results
     if len(done) < len(turns):
         return turns[len(done)]
     assert all(text.startswith("error: ") for text in done)
@@ -213,7 +210,7 @@ def test_at_the_limit_of_tokens_what_tools_returned_is_the_answer(
 
 
 def test_ids_that_are_unknown_are_counted_and_no_error(tmp_path: Path) -> None:
-    def script(messages: Messages, tools: list[str]) -> dict[str, Any]:
+    def script(dialogue: Dialogue) -> Reply:
         return uses("answer", doc_ids=["nobody", "fish.md"])
 
     with serving(AgentProvider(script)) as provider:

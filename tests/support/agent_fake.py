@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.chat_fake import ChatProvider
 from tests.support.servers import tokens_of
 
-Messages = Sequence[dict[str, Any]]
-Script = Callable[[Messages, list[str]], dict[str, Any]]
-"""Messages and names of tools -> the message of the assistant."""
+
+class Dialogue(NamedTuple):
+    """What the model was told so far."""
+
+    question: str
+    """The query."""
+    results: tuple[str, ...]
+    """What tools returned, in their order."""
+    last: str
+    """The text of the newest message."""
+    tools: tuple[str, ...]
+    """The names of the tools that may be used."""
 
 
-def uses(tool: str, **arguments: Any) -> dict[str, Any]:
+class Reply(NamedTuple):
+    """A message of the assistant: a text, or the use of one tool."""
+
+    text: str | None = None
+    tool: str = ""
+    arguments: str = ""
+    """As JSON, where it is in form."""
+
+
+Script = Callable[[Dialogue], Reply]
+
+
+def uses(tool: str, **arguments: Any) -> Reply:
     """A message that asks for one tool."""
-    return uses_raw(tool, json.dumps(arguments))
-
-
-def uses_raw(tool: str, arguments: str) -> dict[str, Any]:
-    function = {"name": tool, "arguments": arguments}
-    call = {"id": "x", "type": "function", "function": function}
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
-
-
-def says(text: str) -> dict[str, Any]:
-    """A message without a tool."""
-    return {"role": "assistant", "content": text}
-
-
-def question(messages: Messages) -> str:
-    """The query of a dialogue."""
-    return str(messages[1]["content"])
-
-
-def results(messages: Messages) -> list[str]:
-    """What tools returned so far."""
-    return [str(one["content"]) for one in messages if one["role"] == "tool"]
+    return Reply(tool=tool, arguments=json.dumps(arguments))
 
 
 def ids_in(result: str) -> list[str]:
@@ -49,10 +49,10 @@ def ids_in(result: str) -> list[str]:
 def once(tool: str, argument: str) -> Script:
     """Use one tool with the query, and answer with the documents it returned."""
 
-    def script(messages: Messages, tools: list[str]) -> dict[str, Any]:
-        if not results(messages):
-            return uses(tool, **{argument: question(messages)})
-        return uses("answer", doc_ids=ids_in(results(messages)[0]))
+    def script(dialogue: Dialogue) -> Reply:
+        if not dialogue.results:
+            return uses(tool, **{argument: dialogue.question})
+        return uses("answer", doc_ids=ids_in(dialogue.results[0]))
 
     return script
 
@@ -65,9 +65,9 @@ class AgentProvider(ChatProvider):
         self.dialogue = script
 
     def answer(self, path, body, headers, fault):
-        tools = [tool["function"]["name"] for tool in body.get("tools", [])]
-        message = self.dialogue(body["messages"], tools)
-        sent = sum(tokens_of(str(one.get("content"))) for one in body["messages"])
+        message = _as_message(self.dialogue(_read_dialogue(body)))
+        contents = [str(message.get("content")) for message in body["messages"]]
+        sent = sum(tokens_of(content) for content in contents)
         reply = {
             "id": "1",
             "object": "chat.completion",
@@ -81,3 +81,26 @@ class AgentProvider(ChatProvider):
             },
         }
         return reply, {}
+
+
+def _read_dialogue(body) -> Dialogue:
+    messages = body["messages"]
+    results = [
+        str(message["content"]) for message in messages if message["role"] == "tool"
+    ]
+    tools = [tool["function"]["name"] for tool in body.get("tools", [])]
+    return Dialogue(
+        str(messages[1]["content"]),
+        tuple(results),
+        str(messages[-1]["content"]),
+        tuple(tools),
+    )
+
+
+def _as_message(reply: Reply):
+    """The reply as the protocol has it."""
+    if not reply.tool:
+        return {"role": "assistant", "content": reply.text}
+    function = {"name": reply.tool, "arguments": reply.arguments}
+    call = {"id": "x", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}

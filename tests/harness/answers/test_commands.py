@@ -398,12 +398,18 @@ def test_answers_are_scored_with_the_statistics_of_the_experiment(
 
 
 @pytest.mark.parametrize(
-    "options", [["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]]
+    ("options", "message"),
+    [
+        (["-m", "RUGE"], "measure 'RUGE': is not a measure of answers"),
+        (["--tokenizer", "flores200"], "no tokenizer 'flores200' (known: 13a,"),
+        (["--baseline", "x"], "no retriever is called 'x' (known: careful, lazy)"),
+    ],
 )
 def test_an_unknown_measure_tokenizer_or_baseline_is_refused(
-    club, judged_answers, capsys, options
+    club, judged_answers, capsys, options, message
 ) -> None:
-    told(capsys, *answer_words("score", club, judged_answers, *options), code=2)
+    words = answer_words("score", club, judged_answers, *options)
+    assert message in told(capsys, *words, code=2)
 
 
 def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:

@@ -111,7 +111,7 @@ CASES: list[tuple[str, str, Change, str]] = [
         add(b'{"_id": "e", "text": "\xe9"}\n'),
         r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9",
     ),
-    ("beir", "corpus.jsonl", b"", "the corpus is empty"),
+    ("beir", "corpus.jsonl", b"", "/data: the corpus is empty"),
     (
         "beir",
         "corpus.jsonl",

@@ -292,6 +292,8 @@ def test_an_older_folder_is_reported_as_before(
     older: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.ends(capsys, 0, "report", older)
+    page = (older / "report.html").read_text(encoding="utf-8")
+    assert "Where it fails" in page
 
 
 def test_an_older_folder_cannot_be_explained(

@@ -25,7 +25,9 @@ def test_the_first_line_names_the_schema_beside_the_file(tmp_path: Path) -> None
     text = output.read_text(encoding="utf-8")
     reference = text.partition("\n")[0].removeprefix("#:schema ")
     schema = json.loads((output.parent / reference).read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(tomllib.loads(text))
+    validator = jsonschema.Draft202012Validator(schema)
+    assert list(validator.iter_errors(tomllib.loads(text))) == []
+    assert not validator.is_valid(tomllib.loads(f"depht = 5\n{text}"))
 
 
 def test_a_schema_that_is_there_stays(tmp_path: Path) -> None:
