@@ -192,10 +192,10 @@ class _Bracket:
         rows = np.repeat(np.arange(len(joining)), joining)
         steps = np.arange(len(rows)) - np.repeat(np.cumsum(joining) - joining, joining)
         steps += self.fitting_low[rows]
-        k = self.ties.most - steps if self.high > 0 else self.ties.fewest + steps
+        tied = self.ties.most - steps if self.high > 0 else self.ties.fewest + steps
         won = self.flips.won[rows]
         lost = self.flips.lost[rows]
-        shifts = (won - lost) / (won + lost + k)
+        shifts = (won - lost) / (won + lost + tied)
         order = np.argsort(shifts, kind="stable")
         chances = (self.flips.chances[rows] * self.ties.chances[steps])[order]
         reached = self.chance(self.fitting_low) + np.cumsum(chances)

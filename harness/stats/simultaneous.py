@@ -169,10 +169,10 @@ def _largest_ratios(sums: Floats, roots: Floats, pairs: Sequence[Contrast]) -> F
     """
     largest = np.zeros(sums.shape[1])
     ratios = np.empty_like(largest)
-    for a, b in pairs:
-        np.subtract(sums[a], sums[b], out=ratios)
+    for pair in pairs:
+        np.subtract(sums[pair.a], sums[pair.b], out=ratios)
         np.abs(ratios, out=ratios)
-        np.divide(ratios, roots[a, b], out=ratios)
+        np.divide(ratios, roots[pair], out=ratios)
         np.maximum(largest, ratios, out=largest)
     return largest
 
@@ -188,12 +188,12 @@ def _largest_studentised(
         share_squares: the sum of squared shares times their leverages.
         pairs: of columns.
     """
-    k = len(pair_squares)
+    plain, crossed = np.vsplit(sums, 2)
     largest = np.zeros(sums.shape[1])
-    for a, b in pairs:
-        differences = sums[a] - sums[b]
-        cross_sums = sums[k + a] - sums[k + b]
-        squares = pair_squares[a, b]
+    for pair in pairs:
+        differences = plain[pair.a] - plain[pair.b]
+        cross_sums = crossed[pair.a] - crossed[pair.b]
+        squares = pair_squares[pair]
         variances = squares - 2 * differences * cross_sums
         variances += differences**2 * share_squares
         np.maximum(variances, SCORE_TOLERANCE * squares, out=variances)
