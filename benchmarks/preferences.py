@@ -34,6 +34,7 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
 from harness.stats.proportion import detectable_share, sign_test_level
+from harness.stats.settings import Looks
 
 JUDGES = 1_000
 EXPERIMENT = Path("experiments/quickstart-no-model.toml")
@@ -114,8 +115,7 @@ def measure(comparison: Comparison, judge: Judge, judges: int) -> Rates:
 def measure_looks(comparison: Comparison, judge: Judge, judges: int) -> float:
     """Return how often one of two planned looks claims a preference."""
     manifest = comparison.results.manifest
-    looks = {"queries": list(LOOKS)}
-    statistics = {**manifest.resolved.statistics, "looks": looks}
+    statistics = replace(manifest.resolved.statistics, looks=Looks(tuple(LOOKS)))
     resolved = replace(manifest.resolved, statistics=statistics)
     results = replace(comparison.results, manifest=replace(manifest, resolved=resolved))
     rng = np.random.default_rng(0)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from harness.experiment import RawTable
 from harness.experiment.vector_configs import DenseConfig
 from retrievers.types import Query, RetrieverFacts
 
@@ -18,21 +19,28 @@ KEYS_WITHOUT_IDENTITY = (
 """Keys of a retriever's table that change no answer, or that name other retrievers."""
 
 
-def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
+class RunIdentity(NamedTuple):
+    """What makes two runs the same."""
+
+    experiment: RawTable
+    """As it was written."""
+    data_digest: str
+
+
+def run_identity(experiment: RawTable, digest: str) -> RunIdentity:
     """Return what makes two runs the same: the experiment as written, and its data.
 
     Whether a page is written makes no difference.
 
-    >>> with_default = run_identity({"name": "x", "report": False}, "d")
-    >>> with_default == run_identity({"name": "x"}, "d")
+    >>> with_default = run_identity(RawTable({"name": "x", "report": False}), "d")
+    >>> with_default == run_identity(RawTable({"name": "x"}), "d")
     True
     """
-    experiment = {key: value for key, value in tables.items() if key != "report"}
-    return experiment, digest
+    return RunIdentity(experiment.without("report"), digest)
 
 
 def retriever_identity(
-    table: Mapping[str, Any], facts: RetrieverFacts, parts: Sequence[str]
+    table: RawTable, facts: RetrieverFacts, parts: Sequence[str]
 ) -> str:
     """Return what makes two retrievers the same, whatever they are called.
 
@@ -58,7 +66,7 @@ def retriever_identity(
     return json.dumps([own_table, model, sorted(parts)], sort_keys=True, default=str)
 
 
-def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_keys(table: RawTable) -> dict[str, Any]:
     """The keys of a table that identify it, without those that have their default."""
     defaults = {
         name: field.get_default(call_default_factory=True)
@@ -66,7 +74,7 @@ def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
     }
     changed = {
         key: option
-        for key, option in table.items()
+        for key, option in table.options.items()
         if key not in KEYS_WITHOUT_IDENTITY and option != defaults.get(key)
     }
     encoder = changed.get("encoder")

@@ -13,9 +13,9 @@ import tomli_w
 from harness import records
 from harness.build.build import build
 from harness.english import join_names
-from harness.experiment import RawTable, load, walk_texts, with_run_paths
+from harness.experiment import load, walk_texts, with_run_paths
 from harness.pipeline import run_built
-from harness.records import Results
+from harness.records import Results, RetrieverFailure
 from harness.running.options import RunOptions
 from harness.wording.failures import failure_lines
 from retrievers.errors import InputError, NotConfirmed, Problem
@@ -92,7 +92,7 @@ def _refuse_objects(folder: Path) -> None:
     experiment = records.read_manifest(folder).experiment
     objects = [
         text.removeprefix(OBJECT_PREFIX)
-        for _, text in walk_texts(experiment)
+        for _, text in walk_texts(experiment.options)
         if text.startswith(OBJECT_PREFIX)
     ]
     if objects:
@@ -104,8 +104,7 @@ def _refuse_objects(folder: Path) -> None:
 def _experiment_text(earlier: Results) -> str:
     """The experiment of a manifest as TOML, with the data set where it is now."""
     manifest = earlier.manifest
-    experiment = RawTable(manifest.experiment)
-    experiment = with_run_paths(experiment, Path(manifest.experiment_file))
+    experiment = with_run_paths(manifest.experiment, Path(manifest.experiment_file))
     dataset = experiment.get("dataset")
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
     reference = records.find_dataset(earlier)
@@ -140,8 +139,9 @@ def _compare(earlier: Results, again: Results) -> Reproduction:
 def _require_retrievers(earlier: Results, again: Results) -> None:
     failed = sorted(set(earlier.retrievers) - set(again.retrievers))
     if failed:
-        reasons = [(name, again.manifest.failed.get(name, "")) for name in failed]
-        raise NotConfirmed(f"not reproduced: {'; '.join(failure_lines(reasons))}")
+        reasons = dict(again.manifest.failed)
+        failures = [RetrieverFailure(name, reasons.get(name, "")) for name in failed]
+        raise NotConfirmed(f"not reproduced: {'; '.join(failure_lines(failures))}")
 
 
 def _compared_files(results: Results) -> list[str]:
@@ -193,13 +193,14 @@ def version_changes_text(changes: tuple[VersionChange, ...]) -> str:
 
 
 def _version_changes(earlier: Results, again: Results) -> tuple[VersionChange, ...]:
-    before = earlier.manifest.versions
-    now = again.manifest.versions
+    before = earlier.manifest
+    now = again.manifest
     changes: list[VersionChange] = []
-    for package in {**before, **now}:
-        if before.get(package) != now.get(package):
-            old_version = before.get(package, "absent")
-            new_version = now.get(package, "absent")
+    installed = [*before.versions, *now.versions]
+    for package in dict.fromkeys(version.name for version in installed):
+        old_version = before.version_of(package) or "absent"
+        new_version = now.version_of(package) or "absent"
+        if old_version != new_version:
             changes.append(VersionChange(package, old_version, new_version))
     return tuple(changes)
 

@@ -378,28 +378,28 @@ def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
         ValueError: a number is none.
     """
     _check_texts(stored)
-    first, later_texts = _split_at_settings(stored)
-    reranker = _take_reranker(later_texts)
+    first, later = _StoredTexts(stored).split_at_settings()
+    reranker = _take_reranker(later)
     run_fields = RUN_FIELDS if "run" in stored else ()
-    origin_fields = _take(first, (*FIRST_ORIGIN_FIELDS, *run_fields))
-    origin_fields |= _take(later_texts, (URL_FIELD, *run_fields, ANSWERED_FIELD))
-    first_dimensions = _take(dict(first), (DIMENSIONS_FIELD,))
-    model = _take_model(first, later_texts)
+    origin_fields = first.take(*FIRST_ORIGIN_FIELDS, *run_fields)
+    origin_fields |= later.take(URL_FIELD, *run_fields, ANSWERED_FIELD)
+    first_dimensions = _StoredTexts(first.remaining()).take(DIMENSIONS_FIELD)
+    model = _take_model(first, later)
     vectors = VectorFacts(
-        **_take(later_texts, (*REDUCTION_FIELDS, *SIZE_FIELDS)),
-        collection=CollectionFacts(**_take(later_texts, COLLECTION_FIELDS)),
+        **later.take(*REDUCTION_FIELDS, *SIZE_FIELDS),
+        collection=CollectionFacts(**later.take(*COLLECTION_FIELDS)),
     )
     if vectors != VectorFacts() and vectors.dimensions is None:
         vectors = replace(vectors, **first_dimensions)
-    conditions = _take(later_texts, (CONDITIONS_FIELD,)).get(CONDITIONS_FIELD.field, "")
+    conditions = later.take(CONDITIONS_FIELD).get(CONDITIONS_FIELD.field, "")
     return RetrieverFacts(
         model=model,
         origin=Origin(**origin_fields),
         vectors=vectors,
         conditions=conditions,
         reranker=reranker,
-        answers=AnswerFacts(**_take(later_texts, ANSWER_FIELDS)),
-        other=later_texts,
+        answers=AnswerFacts(**later.take(*ANSWER_FIELDS)),
+        other=later.remaining(),
     )
 
 
@@ -410,71 +410,84 @@ def parse_model_facts(stored: Mapping[str, str]) -> ModelFacts:
         ValueError: a number is none.
     """
     _check_texts(stored)
-    first, later_texts = _split_at_settings(stored)
-    model = _take_model(first, later_texts)
-    return replace(model, settings={**model.settings, **later_texts})
+    first, later = _StoredTexts(stored).split_at_settings()
+    model = _take_model(first, later)
+    return replace(model, settings={**model.settings, **later.remaining()})
+
+
+class _StoredTexts:
+    """Texts under their keys, each of which is taken out when it is read."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = dict(texts)
+
+    def take(self, *fields: _StoredField) -> dict[str, Any]:
+        """Remove the texts of fields, and return the contents that there are."""
+        contents: dict[str, Any] = {}
+        for stored in fields:
+            content = stored.form.parse(self._texts.get(stored.key, ""))
+            if content not in ("", None):
+                contents[stored.field] = content
+                del self._texts[stored.key]
+        return contents
+
+    def take_of_reranker(self) -> _StoredTexts:
+        """Remove the texts of a reranker, and return them under their own keys."""
+        keys = [key for key in self._texts if key.startswith(RERANKER_PREFIX)]
+        return _StoredTexts(
+            {key.removeprefix(RERANKER_PREFIX): self._texts.pop(key) for key in keys}
+        )
+
+    def split_at_settings(self) -> _SplitFacts:
+        """Return the texts of a model before its price, and the later ones."""
+        count = 0
+        for key in self._texts:
+            if key in KEYS_BEHIND_SETTINGS or key.startswith(RERANKER_PREFIX):
+                break
+            count += 1
+        texts = self._texts.items()
+        first = _StoredTexts(dict(islice(texts, count)))
+        return _SplitFacts(first, _StoredTexts(dict(islice(texts, count, None))))
+
+    def remaining(self) -> dict[str, str]:
+        """Return the texts that were not taken."""
+        return dict(self._texts)
 
 
 class _SplitFacts(NamedTuple):
-    """Texts under their keys, which are taken out when they are read."""
+    """The stored texts of a model, and others."""
 
-    first: dict[str, str]
+    first: _StoredTexts
     """Those of a model before its price."""
-    later_texts: dict[str, str]
+    later: _StoredTexts
 
 
-def _split_at_settings(stored: Mapping[str, str]) -> _SplitFacts:
-    count = 0
-    for key in stored:
-        if key in KEYS_BEHIND_SETTINGS or key.startswith(RERANKER_PREFIX):
-            break
-        count += 1
-    first = dict(islice(stored.items(), count))
-    later_texts = {key: text for key, text in stored.items() if key not in first}
-    return _SplitFacts(first, later_texts)
-
-
-def _take(texts: dict[str, str], fields: Sequence[_StoredField]) -> dict[str, Any]:
-    """Return the fields that texts have a content for, and remove these texts."""
-    contents: dict[str, Any] = {}
-    for stored in fields:
-        content = stored.form.parse(texts.get(stored.key, ""))
-        if content not in ("", None):
-            contents[stored.field] = content
-            del texts[stored.key]
-    return contents
-
-
-def _take_model(first: dict[str, str], later_texts: dict[str, str]) -> ModelFacts:
+def _take_model(first: _StoredTexts, later: _StoredTexts) -> ModelFacts:
     """Return a model; what is unknown of the first texts are its settings."""
     per_tokens, per_searches, source = PRICE_FIELDS
     price = None
-    price_fields = _take(later_texts, (per_tokens,))
+    price_fields = later.take(per_tokens)
     if price_fields:
         price_fields.setdefault(source.field, "")
-        price = Price(**{**price_fields, **_take(later_texts, (source, per_searches))})
-    identity = {**_take(later_texts, MODEL_FIELDS), **_take(first, MODEL_FIELDS)}
-    dimensions = _take(first, (DIMENSIONS_FIELD,))
-    return ModelFacts(**identity, **dimensions, price=price, settings=first)
+        price = Price(**{**price_fields, **later.take(source, per_searches)})
+    identity = {**later.take(*MODEL_FIELDS), **first.take(*MODEL_FIELDS)}
+    dimensions = first.take(DIMENSIONS_FIELD)
+    settings = first.remaining()
+    return ModelFacts(**identity, **dimensions, price=price, settings=settings)
 
 
-def _take_reranker(later_texts: dict[str, str]) -> RerankerFacts | None:
+def _take_reranker(later: _StoredTexts) -> RerankerFacts | None:
     """Return the reranker, and remove its texts; None if there is none."""
-    stored = {
-        key.removeprefix(RERANKER_PREFIX): text
-        for key, text in later_texts.items()
-        if key.startswith(RERANKER_PREFIX)
-    }
-    if not stored:
+    stored = later.take_of_reranker()
+    if not stored.remaining():
         return None
-    for key in stored:
-        del later_texts[f"{RERANKER_PREFIX}{key}"]
-    first, others = _split_at_settings(stored)
-    depth = _read_count(stored.get(DEPTH_KEY, ""))
-    if depth is not None:
-        others.pop(DEPTH_KEY, None)
+    first, others = stored.split_at_settings()
+    depth = _read_count(stored.remaining().get(DEPTH_KEY, ""))
     model = _take_model(first, others)
-    model = replace(model, settings={**model.settings, **others})
+    settings = others.remaining()
+    if depth is not None:
+        settings.pop(DEPTH_KEY, None)
+    model = replace(model, settings={**model.settings, **settings})
     return RerankerFacts(model=model, depth=depth)
 
 

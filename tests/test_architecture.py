@@ -48,6 +48,7 @@ FACES = {
         "harness.dataset.events",
         "harness.dataset.extras",
         "harness.dataset.file",
+        "harness.dataset.judging_columns",
         "harness.dataset.judgment",
         "harness.dataset.listing",
         "harness.dataset.load",

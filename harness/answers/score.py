@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -168,7 +168,7 @@ def score_answers_folder(
     _check_measures(options.measures)
     declared = inputs.loaded.experiment
     settings = settings_at_look(
-        Settings.from_table(asdict(declared.statistics), declared.seed), all_scores.n
+        Settings.from_statistics(declared.statistics, declared.seed), all_scores.n
     )
     scores = _select_scores(all_scores, inputs.queries, settings, options.measures)
     evaluation = evaluate_scores(

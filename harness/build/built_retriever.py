@@ -2,14 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import NamedTuple
 
+from harness.experiment.class_options import PartConfig
 from retrievers.agents.agent import Agent
 from retrievers.conditions import Condition
 from retrievers.dense import Dense
 from retrievers.filtered import Filtered
 from retrievers.reranked import Reranked
 from retrievers.types import Query, Reranker, Retriever
+
+
+class UserFunction(NamedTuple):
+    """A function of the user that a table calls."""
+
+    key: str
+    """In the table."""
+    call: str
+    """As "package.module:function"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +35,11 @@ class BuiltRetriever:
 
     They bear their own costs.
     """
-    user_functions: Mapping[str, str] = field(default_factory=dict)
-    """Key of the table -> "package.module:function", of the user's functions."""
+    user_functions: tuple[UserFunction, ...] = ()
+    """The functions of the user that its table calls."""
     conditions: tuple[Condition, ...] = ()
     """What its filter requires of documents."""
-    model_configs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    model_configs: Mapping[int, PartConfig] = field(default_factory=dict)
     """`id` of an encoder or a reranker -> its table, as earlier runs have it."""
     conversation: str = "last"
     """How the history of a query is used, as `ConversationConfig` has it."""

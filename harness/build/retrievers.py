@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from harness.build.agents import build_agent
-from harness.build.built_retriever import BuiltRetriever
+from harness.build.built_retriever import BuiltRetriever, UserFunction
 from harness.build.missing import name_retriever
 from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import PartConfig
@@ -29,7 +29,7 @@ from retrievers.reranked import Reranked
 from retrievers.types import Encoder, Model, Reranker, Retriever
 from retrievers.vector_reduction import VectorReduction
 
-Part = TypeVar("Part")
+Part = TypeVar("Part", bound=Model | Retriever)
 DIMENSIONS_OPTION = "dimensions"
 """The option by which an encoder requests fewer dimensions from its service."""
 
@@ -62,7 +62,7 @@ def build_retrievers(
                     retriever,
                     uses=uses,
                     part_names=builder.part_names,
-                    user_functions=dict(user_functions(config)),
+                    user_functions=tuple(user_functions(config)),
                     conditions=tuple(_conditions(config)),
                     model_configs=pool.model_configs,
                     conversation=conversation.text if conversation else "last",
@@ -91,14 +91,14 @@ def _trials(config: RetrieverConfig, trials_by_name: Mapping[str, int]) -> int:
 class PartPool:
     """The parts built so far: equal tables are one object, computed once."""
 
-    parts: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, Model | Retriever] = field(default_factory=dict)
     """Kind and table -> part."""
-    model_configs: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    model_configs: dict[int, PartConfig] = field(default_factory=dict)
     """`id` of an encoder or a reranker -> its table."""
 
     def of_models(self) -> "PartPool":
         """Return a pool that shares the models alone."""
-        models = {
+        models: dict[str, Model | Retriever] = {
             key: part for key, part in self.parts.items() if isinstance(part, Model)
         }
         return PartPool(models, self.model_configs)
@@ -107,8 +107,7 @@ class PartPool:
         """Return the part of a key, built at the first request."""
         if key not in self.parts:
             self.parts[key] = build_part()
-        part: Part = self.parts[key]
-        return part
+        return cast(Part, self.parts[key])
 
     def encoder(self, config: PartConfig) -> Encoder:
         """Return the encoder of a table."""
@@ -123,12 +122,11 @@ class PartPool:
     def _model(
         self, part: str, config: PartConfig, find_class: Callable[[str], type]
     ) -> Any:
-        table = config.as_table()
         model = self.get_or_build(
-            f"{part} {canonical_json(table)}",
+            f"{part} {canonical_json(config.as_table())}",
             lambda: _instantiate(find_class(config.kind), config.options),
         )
-        self.model_configs[id(model)] = table
+        self.model_configs[id(model)] = config
         return model
 
 
@@ -312,10 +310,10 @@ def _conditions(config: RetrieverConfig) -> list[Condition]:
     return conditions
 
 
-def user_functions(config: RetrieverConfig) -> Iterator[tuple[str, str]]:
-    """Yield key and "package.module:function" of the user's functions."""
+def user_functions(config: RetrieverConfig) -> Iterator[UserFunction]:
+    """Yield the functions of the user that a table calls."""
     for path, table in walk_values(config.model_dump()):
         if not isinstance(table, Mapping) or not table.get("call"):
             continue
         if table.get("kind") == "python" or path.endswith("chunk"):
-            yield f"{path}.call".lstrip("."), table["call"]
+            yield UserFunction(f"{path}.call".lstrip("."), table["call"])

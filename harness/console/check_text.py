@@ -88,7 +88,7 @@ def warning_text(warning: CheckWarning) -> str:
     if isinstance(warning, TruncationEstimate):
         return truncation_warning(warning)
     if isinstance(warning, UnsharedQueries):
-        count = shared_word_count(len(warning.ids), warning.queries)
+        count = shared_word_count(len(warning.ids))
         return f"{count}: {first_names(warning.ids)}"
     if isinstance(warning, AbsentModel):
         model = "its model is not on this machine; a run downloads it"
@@ -158,7 +158,7 @@ def check_object(report: CheckReport) -> dict[str, Any]:
         "references": report.queries_with_answers,
         "claims": report.queries_with_claims,
         "digest": dataset.digest,
-        "columns": {file: dict(columns) for file, columns in dataset.columns.items()},
+        "columns": {table.file: dict(table.columns) for table in dataset.tables},
         "ledger": dict(dataset.data_quality),
         "portrait": summary_object(report.summary),
         "warnings": [warning_text(warning) for warning in report.warnings],

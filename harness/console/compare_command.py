@@ -120,7 +120,9 @@ def compare(
     output = OutputOptions(form, as_json, explain, report)
     if qrels.suffix.lower() == ".csv":
         shared.refuse_options(
-            {"RUN": runs, **label_options}, "does not go with a file of scores"
+            {"RUN": runs, **label_options},
+            f"does not go with a file of scores, as {qrels} is read by its suffix",
+            "give runs after qrels in TREC's form, or a file of scores alone",
         )
         scores = _read_score_file(qrels, measure or (), query_ids, range_)
         _compare_score_file(qrels, scores, baseline, settings, output=output)

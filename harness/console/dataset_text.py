@@ -1,6 +1,6 @@
 """A data set as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from harness.dataset import Dataset
@@ -23,7 +23,9 @@ def summary_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
     spread = f"95 % below {tokens.percentile_95:,}; longest {tokens.longest:,}"
     yield f"  about {tokens.median:,} tokens per document ({spread})"
     yield f"  languages: {_languages(summary)}"
-    yield f"  queries copied from a document: {_count_of_ids(summary.quoted)}"
+    if summary.quoted:
+        quoted = f"{len(summary.quoted):,} ({first_names(summary.quoted)})"
+        yield f"  queries copied from a document: {quoted}"
     for reach in summary.reaches:
         yield f"  {_reach_line(reach)}"
     yield from _label_lines(summary, dataset)
@@ -36,10 +38,6 @@ def _languages(summary: DatasetSummary) -> str:
         for language, documents in summary.languages[:MAX_LANGUAGES]
     ]
     return ", ".join(shares) or "none is clear"
-
-
-def _count_of_ids(ids: Sequence[str]) -> str:
-    return f"{len(ids):,} ({first_names(ids)})" if ids else "0"
 
 
 def _reach_line(reach: TruncationEstimate) -> str:

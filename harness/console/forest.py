@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.console.columns import (
@@ -64,8 +65,10 @@ def leaderboard_in_letters(
             columns.append(_drawing_column(board, cells))
     yield build_grid(columns)
     if costs and not is_one_table:
-        prices = cost_columns(retrievers, costs)
-        yield build_grid(columns_that_fit([_name_column(board, []), *prices], width))
+        rows = tuple(row for row in board.rows if row.retriever in costs)
+        prices = cost_columns([row.retriever for row in rows], costs)
+        names = _name_column(replace(board, rows=rows), [])
+        yield build_grid(columns_that_fit([names, *prices], width))
 
 
 def _name_column(board: Board, foot: list[str]) -> TextColumn:

@@ -77,7 +77,7 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
         yield _judge_note(plan.judging)
     if any(row.minutes is None for row in plan.rows):
         yield (
-            "?: how fast a local model is on this machine is not known before its "
+            "time: how fast a local model is on this machine is unknown before its "
             "first run"
         )
     if not all(row.exact for row in plan.rows):

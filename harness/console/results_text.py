@@ -17,6 +17,7 @@ from harness.english import common_prefix, count_queries, count_units, join_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from harness.evaluation.board import Board
     from harness.evaluation.costs import RetrieverCost
     from harness.evaluation.evaluation import Evaluation
     from harness.records import Results
@@ -48,8 +49,8 @@ def _print_results_json(results: Results) -> None:
     from harness.wording.conclusion import conclusion_headline
 
     failed = [
-        {"retriever": retriever, "error": error}
-        for retriever, error in results.manifest.failed.items()
+        {"retriever": failure.retriever, "error": failure.reason}
+        for failure in results.manifest.failed
     ]
     tables: dict[str, object] = {
         table: [*results.rows(table)] for table in ("scores", "summary", "comparisons")
@@ -82,7 +83,7 @@ def print_listing(
                 "digest": entry.manifest.dataset.digest,
                 "measure": entry.primary,
                 "means": dict(entry.means),
-                "failed": list(entry.manifest.failed),
+                "failed": list(dict(entry.manifest.failed)),
             }
             for entry in listing.entries
         ]
@@ -220,10 +221,15 @@ def verdict_text(
     if explain:
         for sentence in verdict.details:
             yield text_line(shorten(sentence))
-    yield from _leaderboard_lines(evaluation, costs, width=width, explain=explain)
+    shown_board = _shown_board(evaluation.board, explain=explain)
+    tables = leaderboard_in_letters(shown_board, width=width, costs=costs)
+    yield next(tables)
+    yield from _leaderboard_notes(evaluation, shown_board)
     warnings = [*verdict.alerts, *notes]
     for warning in warnings if explain else warnings[:MAX_PRINTED_WARNINGS]:
         yield text_line(f"! {shorten(warning)}")
+    # Costs that have no room in the leaderboard come after the verdict.
+    yield from tables
     if verdict.next_step:
         yield text_line(shorten(verdict.next_step))
     if verdict.command:
@@ -232,24 +238,24 @@ def verdict_text(
         yield from _explanation_tables(evaluation, width=width)
 
 
-def _leaderboard_lines(
-    evaluation: Evaluation,
-    costs: Mapping[str, RetrieverCost] | None,
-    *,
-    width: int,
-    explain: bool,
-) -> Iterator[RenderableType]:
+def _shown_board(board: Board, *, explain: bool) -> Board:
     """The paired leaderboard; of many rows, those that are not shown to be worse."""
+    folded = frozenset[str]() if explain else board.folded
+    rows = tuple(row for row in board.rows if row.retriever not in folded)
+    return replace(board, rows=rows)
+
+
+def _leaderboard_notes(
+    evaluation: Evaluation, shown_board: Board
+) -> Iterator[RenderableType]:
+    """What is said below the leaderboard."""
     from harness.evaluation.warning_sentences import note_sentences
     from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board
-    folded = frozenset[str]() if explain else board.folded
-    rows = tuple(row for row in board.rows if row.retriever not in folded)
-    shown_board = replace(board, rows=rows)
-    yield from leaderboard_in_letters(shown_board, width=width, costs=costs)
-    if folded:
-        yield text_line(f"{len(folded)} more, all worse", "dim")
+    hidden_rows = len(board.rows) - len(shown_board.rows)
+    if hidden_rows:
+        yield text_line(f"{hidden_rows} more, all worse", "dim")
     star_note = single_p_note(board)
     if star_note:
         yield text_line(star_note, "dim")

@@ -153,7 +153,7 @@ def report(
     write_report(stored, shows_texts=not no_texts)
     results_text.print_results(stored, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
-        print_warnings(*failure_lines(stored.manifest.failed.items()))
+        print_warnings(*failure_lines(stored.manifest.failed))
 
 
 def reproduce(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harness.evaluation.sets import SetsComparison
     from harness.experiment import LoadedExperiment
-    from harness.records import Results
+    from harness.records import Results, RetrieverFailure
     from harness.running.options import RunOptions
     from harness.scoring.declared_settings import DeclaredSettings
     from harness.stats.settings import Settings
@@ -122,19 +122,19 @@ def _print_run_lines(
     for sets in runs:
         rows.extend(_run_line(results, sets) for results in sets)
     if as_json:
-        print_json(runs=rows)
+        print_json(runs=[{**row._asdict(), "failed": dict(row.failed)} for row in rows])
     elif not quiet:
         for row in rows:
             print_lines(f"{row.name}: {row.headline}", f"  {row.folder}")
 
 
 class RunLine(NamedTuple):
-    """The result of one run of several, as `--json` prints it."""
+    """The result of one run of several."""
 
     name: str
     headline: str
     folder: str
-    failed: Mapping[str, str]
+    failed: tuple[RetrieverFailure, ...]
 
 
 def _run_line(results: Results, sets: Sequence[Results]) -> RunLine:
@@ -159,7 +159,7 @@ def _failure_lines(runs: Sequence[Sequence[Results]]) -> list[str]:
     lines: list[str] = []
     for results in all_results:
         run = results.manifest.name if len(all_results) > 1 else ""
-        lines += failure_lines(results.manifest.failed.items(), run)
+        lines += failure_lines(results.manifest.failed, run)
     return lines
 
 

@@ -112,7 +112,7 @@ def _print_trial(
         print_warnings(*try_text.model_lines(trial))
     failed = trial.results.manifest.failed
     if failed:
-        lines = failure_lines(failed.items())
+        lines = failure_lines(failed)
         experiment = trial.folder.experiment.as_posix()
         lines.append(f"to go on without it, remove its block from {experiment}")
         raise BackendError("\n".join(lines))

@@ -6,13 +6,16 @@ from importlib import import_module
 from pathlib import Path
 
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
+from harness.dataset.columns import declaration
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
 from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
+from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
 from harness.dataset.source import FormatReader, Source
+from harness.dataset.usual_names import normalised_name, usual_column
 from retrievers.errors import InputError, Problem, did_you_mean, nearest_word
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 
@@ -44,6 +47,8 @@ If no format is declared, they are tried in this order.
 """
 PAGED_FORMATS = ("tables", "markdown")
 """Formats whose documents may be pages of PDF."""
+ANSWER_NAMES = ("answer", "answers", "response", "output", "ideal", "groundtruth")
+"""Names of columns of texts that are no documents."""
 MAX_SHOWN_NAMES = 8
 """Suffixes, or sheets, at most, that a message shows."""
 
@@ -178,11 +183,11 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
         formats = ", ".join(READERS_BY_FORMAT)
         remedy = f'say what it is: format = "…", one of {formats}'
     else:
-        _refuse_unreadable_table(path)
         problem = "is a table that names no documents"
         remedy = (
             'name their folder or file: documents = "…" under dataset (--documents)'
         )
+        remedy += _texts_remedy(_first_row(path))
     return Problem(reference.name, problem, remedy)
 
 
@@ -200,9 +205,34 @@ def _no_parts(reference: DatasetReference, files: Files) -> Problem:
     return Problem(reference.name, problem, remedy)
 
 
-def _refuse_unreadable_table(path: Path) -> None:
-    """Raise InputError if the first row of a table cannot be read."""
+def _first_row(path: Path) -> Row:
+    """Return the first row of a table; InputError if it cannot be read."""
     problems = ReadProblems()
-    next(read_file_rows(File(path), problems), None)
+    row = next(read_file_rows(File(path), problems), NO_ROW)
     if problems:
         raise InputError(problems.problems)
+    return row
+
+
+def _texts_remedy(row: Row) -> str:
+    """Return how to declare the texts of a row as queries and passages, if it has two.
+
+    >>> pair = {"id": 1, "sentence1": "what is it", "sentence2": "a thing"}
+    >>> _texts_remedy(NO_ROW._replace(cells=pair)).partition(" and ")[2]
+    'columns = { contexts = "sentence2" } (--columns contexts=sentence2)'
+    """
+    texts = [
+        str(column)
+        for column, cell in row.cells.items()
+        if isinstance(cell, str) and " " in cell.strip()
+    ]
+    query = usual_column("query", tuple(map(str, row.cells))) or next(iter(texts), "")
+    passages = [
+        column
+        for column in texts
+        if column != query and normalised_name(column) not in ANSWER_NAMES
+    ]
+    if not query or not passages:
+        return ""
+    declared = (declaration("query", query), declaration("contexts", passages[0]))
+    return f"; if its texts are the documents, say which: {' and '.join(declared)}"

@@ -31,8 +31,15 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 MAX_COLUMN_NAME_WORDS = 4
 """Words, at most, in the name of a column: a longer one is a text."""
+HEADED_SUFFIXES = (".csv", ".tsv")
 MAX_SHOWN_COLUMNS = 8
 """Columns, at most, that a message shows."""
+FLAG_COLUMN = "relevant"
+"""A list of documents; beside one document, whether it is relevant."""
+FLAGGED_DOCUMENT_NAMES = NEUTRAL_DOCUMENT_NAMES - {*LOCATION_COLUMNS} | {
+    "clickeddocid",
+    "clickedid",
+}
 QUERY_ID_KINDS = ("query_id", "label_query")
 """The id of a query, in a table of queries and in one of labels."""
 
@@ -81,6 +88,8 @@ class Columns:
         declared = self.declared_name(kind)
         if declared is not None:
             return declared if row.has(declared) else None
+        if kind in ("grade", "relevant") and self._has_flag(row):
+            return FLAG_COLUMN if kind == "grade" else None
         column = self._find_by_usual_names(kind, row)
         is_location = normalised_name(column or "") in LOCATION_COLUMNS
         stronger_kinds: tuple[str, ...] = ()
@@ -91,6 +100,14 @@ class Columns:
         if any(self.name(stronger, row) is not None for stronger in stronger_kinds):
             return None
         return column
+
+    def _has_flag(self, row: Row) -> bool:
+        """Whether a row has a document, and a column that says if it is relevant."""
+        if FLAG_COLUMN not in row.cells or self.usual_names is not None:
+            return False
+        if any(map(self.is_declared, LABEL_KINDS)):
+            return False
+        return bool(_columns_named(row, FLAGGED_DOCUMENT_NAMES))
 
     def _find_by_usual_names(self, kind: str, row: Row) -> str | None:
         if self.usual_names is not None:
@@ -191,6 +208,9 @@ class Columns:
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
         remedy = f"there are: {columns}; say which: {declaration(kind)}"
+        is_headed = row.location.path.suffix.lower() in HEADED_SUFFIXES
+        if kind == "query" and is_headed and any(" " in path for path in paths):
+            remedy += "; if these are no names: header = false (--no-header)"
         return f"{usual_name!r} is missing", remedy
 
 

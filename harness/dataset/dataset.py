@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.dataset.labels import Labels
 from harness.dataset.reference import DeclaredColumn
 from retrievers.types import Document, Query
+
+
+class ReadColumn(NamedTuple):
+    """A column of a table, and how it was read."""
+
+    name: str
+    kind: str
+    """Empty if it is not used."""
+
+
+class ReadTable(NamedTuple):
+    """A table of a data set that was read."""
+
+    file: str
+    columns: tuple[ReadColumn, ...]
+
+    def has_column(self, name: str) -> bool:
+        """Whether it has a column of a name."""
+        return any(column.name == name for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +56,8 @@ class Dataset:
     """The queries that results store: searched or judged, in file order."""
     data_quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind of what was counted and not refused -> ids."""
-    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """File of a table -> column -> the kind that it was read as; empty if not used."""
+    tables: tuple[ReadTable, ...] = ()
+    """The tables that were read, with their columns."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Table or folder of documents -> its content (rows, Markdown) -> how many."""
     found_column: DeclaredColumn | None = None

@@ -1,6 +1,6 @@
 """Documents left out of one query's ranking."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +33,9 @@ def read_excluded(
     parsed = parse_cell(cell)
     if parsed in (None, "") or parsed != parsed:
         return ()
-    elements = parsed if isinstance(parsed, list | tuple) else [parsed]
+    elements: list[object] = [parsed]
+    if isinstance(parsed, list | tuple | Set):
+        elements = [*parsed]
     ids = [document_id(element) for element in elements]
     if None in ids:
         problem = f"documents to leave out cannot be read: {quoted_value(cell)}"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import declaration
 from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.merge_lists import MAX_MERGED_DOCUMENTS
-from harness.dataset.usual_names import usual_column
+from harness.dataset.usual_names import judges_documents, usual_column
 from harness.dataset.written_spans import SPANS_KEY, SPANS_REMEDY, read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
     MAX_QUOTED_LENGTH,
     parse_cell,
+    parse_flag,
     parse_grade,
     quoted_value,
 )
@@ -57,10 +59,7 @@ def read_label_list(
     >>> read_label_list(objects, set().__contains__).grades
     {'d1': 2, 'd3': 0}
     """
-    if isinstance(cell, str):
-        cell = split_cell(cell, names_document)
-    if isinstance(cell, Mapping) and _is_document(cell):
-        cell = [cell]
+    cell = scores_or_list(cell, names_document)
     written_spans: list[WrittenSpan] = []
     if _are_objects(cell):
         graded_ids = [_graded_id(object_) for object_ in cell]
@@ -84,6 +83,58 @@ def read_label_list(
     if written_spans and isinstance(labels, Labels):
         return replace(labels, written_spans=tuple(written_spans))
     return labels
+
+
+def named_documents(cell: Any, names_document: NamesDocument) -> tuple[str, ...]:
+    """Return the documents that a cell names, whatever their grades or scores are.
+
+    >>> named_documents([{"id": "d1", "score": 0.9}], set().__contains__)
+    ('d1',)
+    >>> named_documents({"d1": 0.9, "d3": 0.2}, set().__contains__)
+    ('d1', 'd3')
+    """
+    cell = scores_or_list(cell, names_document)
+    if _are_objects(cell):
+        cell = [graded_id.id for graded_id in map(_graded_id, cell)]
+        cell = [id_ for id_ in cell if id_ is not None]
+    elif holds_scores(cell):
+        cell = [*cell]
+    labels = _read_grades_or_ids(cell, names_document)
+    return labels.documents if isinstance(labels, Labels) else ()
+
+
+def scores_or_list(cell: Any, names_document: NamesDocument) -> Any:
+    """Return the value of a cell: a list, or scores or grades by document."""
+    if isinstance(cell, str):
+        cell = split_cell(cell, names_document)
+    if isinstance(cell, Mapping) and _is_document(cell):
+        return [cell]
+    if isinstance(cell, Set):  # in no order: each of them has grade 1
+        return dict.fromkeys(sorted(cell, key=str), 1)
+    if _are_pairs(cell):
+        return dict(cell)
+    return cell
+
+
+def _are_pairs(cell: Any) -> bool:
+    """Whether a cell lists documents, each with its grade or score.
+
+    >>> _are_pairs([["d1", 2], ["d3", 0]]), _are_pairs([["d1", "d2"], ["d3", "d4"]])
+    (True, False)
+    """
+    if not isinstance(cell, list | tuple) or not cell:
+        return False
+    return all(
+        isinstance(pair, list | tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and _is_number(pair[1])
+        for pair in cell
+    )
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, Real) and not isinstance(cell, bool)
 
 
 def _read_object_spans(
@@ -127,14 +178,29 @@ def _are_objects(cell: Any) -> bool:
 
 
 def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
-    grade_key = usual_column("grade", tuple(object_))
+    grade_key = usual_column("grade", tuple(object_)) or next(
+        (key for key, cell in object_.items() if _is_judgment(key, cell)), None
+    )
     keys = tuple(key for key in object_ if key not in (grade_key, SPANS_KEY))
     id_key = usual_column("document_id", keys) or usual_column("label_document", keys)
     if not id_key:
         keys_of_ids = [key for key in keys if document_id(object_[key]) is not None]
         id_key = keys_of_ids[0] if len(keys_of_ids) == 1 else ""
     grade = None if grade_key is None else object_[grade_key]
-    return _GradedId(document_id(object_.get(id_key)), grade)
+    flag = parse_flag(grade)
+    return _GradedId(document_id(object_.get(id_key)), grade if flag is None else flag)
+
+
+def _is_judgment(key: object, cell: Any) -> bool:
+    """Whether the value under a key is a number or a flag that judges a document.
+
+    >>> _is_judgment("query_relevance_label", 0), _is_judgment("is_gold", False)
+    (True, True)
+    >>> _is_judgment("page", 0), _is_judgment("gold_text", "a ship")
+    (False, False)
+    """
+    is_judgment = _is_number(cell) or parse_flag(cell) is not None
+    return is_judgment and judges_documents(str(key))
 
 
 def _as_grades_or_ids(graded_ids: Sequence[_GradedId]) -> Any:
@@ -154,7 +220,8 @@ def _read_grades(cell: Mapping[Any, Any]) -> Labels | UnreadableLabels:
         if written_grade is None:
             continue
         id_ = to_nfc(str(key))
-        grade = parse_grade(written_grade)
+        flag = parse_flag(written_grade)
+        grade = parse_grade(written_grade) if flag is None else flag
         if grade is None:
             shown_grade = repr(written_grade)[:MAX_QUOTED_LENGTH]
             problem = f"grade {shown_grade} of document {id_!r} is not a whole number"
@@ -184,11 +251,11 @@ def _unreadable_ids(cell: Any) -> UnreadableLabels:
     return UnreadableLabels(problem, "a list of ids, best first")
 
 
-def holds_grades(cell: Any) -> bool:
-    """Whether a cell is an object with grades by document."""
-    if not isinstance(cell, Mapping):
+def holds_scores(cell: Any) -> bool:
+    """Whether a cell is an object with numbers, or flags, by document."""
+    if not isinstance(cell, Mapping) or not cell:
         return False
-    return all(parse_grade(grade) is not None for grade in cell.values())
+    return all(isinstance(score, Real) for score in cell.values())
 
 
 def cell_leaves(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -212,7 +279,7 @@ def cell_leaves(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_one_value(object_: Mapping[str, Any]) -> bool:
-    return holds_grades(object_) or _graded_id(object_).id is not None
+    return holds_scores(object_) or _graded_id(object_).id is not None
 
 
 def split_cell(text: str, names_document: NamesDocument) -> Any:

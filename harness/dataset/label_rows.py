@@ -40,6 +40,7 @@ from harness.dataset.written_spans import read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
     parse_cell,
+    parse_flag,
     parse_grade,
     quoted_value,
 )
@@ -47,6 +48,12 @@ from retrievers.ids import document_id
 
 HOP_PATTERN = re.compile(r"^\s*<\d+-hop>\s*")
 """Begins each context of Ragas's questions that need several."""
+
+NO_DOCUMENT = (
+    "no document is given",
+    "name it, or say that nothing answers the query: answerable = no",
+)
+"""The problem of a blank label, and its remedy."""
 
 
 class GradedDocument(NamedTuple):
@@ -120,6 +127,9 @@ class _LabelReader:
             return None
         if row.name("relevant") is not None:
             return self._read_list(row, query_id, relevant)
+        if row.name("label_document") is not None:
+            row.add_problem(*NO_DOCUMENT)
+            return None
         # A query without labels may lack the column in which others have lists.
         if self._first_unlabelled_row is None:
             self._first_unlabelled_row = row
@@ -221,13 +231,14 @@ def _first_list_of_objects(*cells: Any) -> list[Any] | None:
 def _graded_documents(row: PlacedRow, document: Any) -> list[GradedDocument]:
     """Return the documents of a row with their grades: one for each, or one for all."""
     documents = _documents_of(row, document)
-    grade_cell = 1 if row.name("grade") is None else row.value("grade")
+    grade_cell = 1 if row.name("grade") is None else parse_cell(row.value("grade"))
     grade_cells = [grade_cell] * len(documents)
     if isinstance(grade_cell, list) and len(grade_cell) == len(documents):
         grade_cells = grade_cell
     graded_documents = []
     for id_, cell in zip(documents, grade_cells, strict=True):
-        grade = parse_grade(cell)
+        flag = parse_flag(cell)
+        grade = parse_grade(cell) if flag is None else flag
         if grade is None:
             problem = f"grade {quoted_value(grade_cell)} is not a whole number"
             row.add_problem(problem, GRADE_REMEDY)
@@ -251,8 +262,7 @@ def _documents_of(row: PlacedRow, document: Any) -> list[str]:
         problem = f"the document's id is {quoted_value(document)}"
         remedy = "an id is text"
         if isinstance(document, str) and not document.strip():
-            problem = "no document is given"
-            remedy = "name it, or say that nothing answers the query: answerable = no"
+            problem, remedy = NO_DOCUMENT
         row.add_problem(problem, remedy)
         return []
     return split_elements(map(str, ids), row.problems.names_document)

@@ -20,7 +20,7 @@ from harness.dataset.check_queries import (
     note_unscored_queries,
 )
 from harness.dataset.choose_reader import open_source
-from harness.dataset.dataset import Dataset
+from harness.dataset.dataset import Dataset, ReadColumn, ReadTable
 from harness.dataset.excluded_documents import match_excluded
 from harness.dataset.labels import Labels
 from harness.dataset.match_labels import MatchedLabels, columns_read_as, match_labels
@@ -40,6 +40,7 @@ from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import (
     LabelColumnSearch,
     find_label_column,
+    refuse_answers_of_ids,
     refuse_returned_documents,
     refuse_unused_columns,
 )
@@ -98,11 +99,8 @@ def load_dataset(
         declared = replace(reference, columns=columns)
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_column(dataset, search.column)
-    if matched.labels and not reference.labels:
-        refuse_returned_documents(problems, reference.columns)
-    if not search.is_question:
-        refuse_unused_columns(problems, reference.columns, documents.example())
     parts = _CheckedParts(format_name, source, queries, documents, matched)
+    _refuse_misread_columns(reference, parts, problems, is_question=search.is_question)
     return _check_labels(reference, parts, problems)
 
 
@@ -119,6 +117,31 @@ class _CheckedParts:
     queries: Mapping[str, Query]
     documents: CheckedDocuments
     matched: MatchedLabels
+
+
+def _refuse_misread_columns(
+    reference: DatasetReference,
+    parts: _CheckedParts,
+    problems: ReadProblems,
+    *,
+    is_question: bool,
+) -> None:
+    """Add the problems of columns that say something else than they are read as.
+
+    Args:
+        reference: has the declared columns.
+        parts: the queries, documents and labels.
+        problems: takes the problems, and has the columns.
+        is_question: whether a problem asks already which column has labels.
+    """
+    documents = parts.documents
+    declared = reference.columns
+    if not parts.matched.labels and documents.ids:
+        refuse_answers_of_ids(parts.queries.values(), problems, documents, declared)
+    if parts.matched.labels and not reference.labels:
+        refuse_returned_documents(problems, declared)
+    if not is_question:
+        refuse_unused_columns(problems, declared, documents.example())
 
 
 def _check_labels(
@@ -179,7 +202,7 @@ def _build_dataset(
         document_count=len(documents.ids),
         digest=_dataset_digest(documents.digest, queries.values(), labels),
         corpus_digest=documents.digest,
-        columns=problems.columns_used,
+        tables=_read_tables(problems),
         table_sizes=problems.table_sizes,
         matched_by=parts.matched.matched_by,
         unknown_documents=tuple(label.document for label in unmatched),
@@ -189,6 +212,14 @@ def _build_dataset(
         sample=documents.sample,
         documents=_corpus(reference, parts),
     )
+
+
+def _read_tables(problems: ReadProblems) -> tuple[ReadTable, ...]:
+    tables: list[ReadTable] = []
+    for file, columns in problems.columns_used.items():
+        read_columns = tuple(ReadColumn(*column) for column in columns.items())
+        tables.append(ReadTable(file, read_columns))
+    return tuple(tables)
 
 
 def _queries_with_ids(

@@ -1,19 +1,25 @@
 """The documents that a system returned, out of a column."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import Columns
 from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
-from harness.dataset.label_lists import UnreadableLabels, read_label_list
+from harness.dataset.label_lists import (
+    NamesDocument,
+    holds_scores,
+    named_documents,
+    scores_or_list,
+)
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
-from harness.dataset.row import Row
+from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.usual_names import normalised_name
 
-RANK_NAMES = ("rank", "position", "documentposition", "documentrank")
+RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
 SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
 
 
@@ -29,8 +35,8 @@ def read_returned_documents(
 ) -> dict[str, list[str]]:
     """Return the documents in a column by query id, best first.
 
-    They are in the order of their list, or by the rank or the score beside each of
-    them. A document that occurs again keeps its best place.
+    They are in the order of their list, or by the rank or the score of each of them,
+    in the list or beside it. A document that occurs again keeps its best place.
 
     Args:
         reference: of the data set, with its columns.
@@ -50,26 +56,51 @@ def _read_hits(
     """Return the documents in a column by query."""
     ids_by_text = {query.text: query.id for query in dataset.queries}
     document_ids = {document.id for document in dataset.documents()}
-    outer_column = column.partition(".")[0]
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
-    for file, columns in dataset.columns.items():
-        if outer_column not in columns or not Path(file).is_file():
+    for row in _rows_with(column, dataset):
+        query_id = _cell(row, "query_id", declared)
+        if query_id is None:
+            query_id = ids_by_text.get(str(_cell(row, "query", declared)))
+        if query_id is None:
             continue
-        for row in read_file_rows(File(Path(file)), ReadProblems()):
-            query_id = _cell(row, "query_id", declared)
-            if query_id is None:
-                query = _cell(row, "query", declared)
-                query_id = ids_by_text.get(str(query))
-            labels = read_label_list(row.value(column), document_ids.__contains__)
-            if query_id is None or isinstance(labels, UnreadableLabels):
-                continue
-            query_hits = hits.setdefault(str(query_id), [])
-            for document in labels.documents:
-                order = _order_of(row)
-                position = float(len(query_hits))
-                query_hits.append(_Hit(position if order is None else order, document))
+        query_hits = hits.setdefault(str(query_id), [])
+        row_order = _order_of(row)
+        cell_hits = _hits_in(row.value(column), document_ids.__contains__)
+        for own_order, document in cell_hits:
+            orders = (own_order, row_order, float(len(query_hits)))
+            order = next(order for order in orders if order is not None)
+            query_hits.append(_Hit(order, document))
     return hits
+
+
+def _rows_with(column: str, dataset: Dataset) -> Iterator[Row]:
+    """Yield the rows of the data set's files that have a column."""
+    outer_column = column.partition(".")[0]
+    tables = [table for table in dataset.tables if Path(table.file).is_file()]
+    # The exports of tools are read without the columns that have no known path.
+    with_column = [table for table in tables if table.has_column(outer_column)]
+    for table in with_column or tables:
+        for row in read_file_rows(File(Path(table.file)), ReadProblems()):
+            if row.has(column):
+                yield row
+
+
+def _hits_in(
+    cell: Any, names_document: NamesDocument
+) -> Iterator[tuple[float | None, str]]:
+    """Yield the documents in a cell, each with what orders it; None without that."""
+    content = scores_or_list(cell, names_document)
+    if isinstance(content, Mapping) and holds_scores(content):
+        for document, score in content.items():
+            yield -float(score), str(document)
+        return
+    for element in content if isinstance(content, list | tuple) else [content]:
+        order = None
+        if isinstance(element, Mapping):
+            order = _order_of(NO_ROW._replace(cells=element))
+        for document in named_documents([element], names_document):
+            yield order, document
 
 
 def _cell(row: Row, kind: str, columns: Columns) -> Any:
@@ -79,7 +110,7 @@ def _cell(row: Row, kind: str, columns: Columns) -> Any:
 
 
 def _order_of(row: Row) -> float | None:
-    """Return the rank of a row, or its score with the sign changed."""
+    """Return the rank in a row or an object, or its score with the sign changed."""
     for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
         for name, cell in row.cells.items():
             if normalised_name(str(name)) not in names:

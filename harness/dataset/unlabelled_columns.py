@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from harness.dataset.columns import (
 )
 from harness.dataset.convert import CONVERTED_SUFFIXES
 from harness.dataset.events import event_kinds, where_declaration
-from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
-from harness.dataset.labels import Labels
+from harness.dataset.judging_columns import guessed_grades, orders_documents
+from harness.dataset.label_lists import cell_leaves, holds_scores, named_documents
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import (
@@ -30,13 +30,15 @@ from harness.dataset.usual_names import (
     NORMALISED_COLUMN_NAMES,
     SCORE_NAME,
     is_label_name,
+    may_exclude,
     names_documents,
     normalised_name,
     words_of_name,
 )
-from harness.dataset.written_values import parse_grade, quoted_value
+from harness.dataset.written_values import quoted_value
 from harness.english import first_names
 from retrievers.errors import Problem
+from retrievers.types import Query
 
 PDF_FORMAT = CONVERTED_SUFFIXES[".pdf"]
 PAGE_NAMES = tuple(
@@ -58,24 +60,9 @@ RETURNED_PATTERN = re.compile(
     r"retriev|return|result|hits?$|response|top_?k"
 )
 """In the name of a column that a system filled."""
-ORDER_NAMES = frozenset(
-    (
-        "rank",
-        "position",
-        "documentposition",
-        "documentrank",
-        "distance",
-        "similarity",
-        "documentscore",
-        "retrievalscore",
-        "similarityscore",
-        "bm25score",
-    )
-)
-"""Names of columns of what orders the documents that a system returned."""
+TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
+"""Names of columns of texts that may be those of relevant documents."""
 MAX_SHOWN_CELLS = 3
-MAX_GUESSED_GRADE = 10
-"""Whole numbers from 0 to this one, at most, may be grades."""
 
 
 class LabelColumnCandidate(NamedTuple):
@@ -116,6 +103,8 @@ class _TableUse(NamedTuple):
     names_documents: bool
     """Whether a column of it names documents."""
     has_grades: bool
+    is_of_labels: bool
+    """Whether it has no texts of queries."""
     is_read: bool
     """Whether the data set was read so far without a problem."""
 
@@ -141,18 +130,23 @@ def refuse_returned_documents(
     field_names = declared_field_names(declared)
     for file, columns in problems.columns_used.items():
         label_column = ""
-        order = ""
         is_graded = False
         for column, kind in columns.items():
-            name = normalised_name(column)
-            if kind == "label_document" and name in NEUTRAL_DOCUMENT_NAMES:
+            column_name = normalised_name(column)
+            if kind == "label_document" and column_name in NEUTRAL_DOCUMENT_NAMES:
                 label_column = column
-            elif kind == "grade" and name != SCORE_NAME:
-                is_graded = True
-            elif name in ORDER_NAMES and column not in field_names:
-                order = column
+            is_graded |= kind == "grade" and column_name != SCORE_NAME
+        order = _order_column(file, field_names, problems)
         if label_column and order and not is_graded:
             _add_returned_documents(file, label_column, order, problems)
+
+
+def _order_column(file: str, field_names: Sequence[str], problems: ReadProblems) -> str:
+    """Return the unused column of a file that orders documents; empty without one."""
+    for column, cells in problems.unused_columns.get(file, {}).items():
+        if column not in field_names and orders_documents(column, cells):
+            return column
+    return ""
 
 
 def _declares_labels(declared: Sequence[DeclaredColumn]) -> bool:
@@ -197,6 +191,7 @@ def refuse_unused_columns(
                 kind in DOCUMENT_NAMING_KINDS for kind in columns.values()
             ),
             has_grades="grade" in columns.values(),
+            is_of_labels="query" not in columns.values(),
             is_read=not problems,
         )
         for column, used_kind in columns.items():
@@ -204,17 +199,28 @@ def refuse_unused_columns(
             if not is_unused or column in declared_names:
                 continue
             cells = cells_by_column.get(column, ())
-            if cells and normalised_name(column) in PAGE_NAMES:
-                _refuse_unused_pages(file, column, columns, problems)
-            if table.names_documents:
-                _refuse_events(file, column, cells, problems)
+            _refuse_other_uses(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
             if not _is_overlooked(unused.kind, table, declared_kinds):
                 continue
-            if _names_nothing(column, unused, table):
+            if _names_nothing(column, unused, table, cells, problems=problems):
                 _add_unmatched(file, column, cells, example, problems=problems)
             else:
                 _add_overlooked(file, column, unused, table, problems=problems)
+
+
+def _refuse_other_uses(
+    file: str, column: str, cells: Sequence[Any], problems: ReadProblems
+) -> None:
+    """Add a problem if an unused column changes what the labels beside it say."""
+    columns = problems.columns_used.get(file, {})
+    kinds = columns.values()
+    if cells and normalised_name(column) in PAGE_NAMES:
+        _refuse_unused_pages(file, column, columns, problems)
+    if any(kind in DOCUMENT_NAMING_KINDS for kind in kinds):
+        _refuse_events(file, column, cells, problems)
+    if "exclude" not in kinds and may_exclude(column):
+        _refuse_unused_exclusions(file, column, cells, problems)
 
 
 def _refuse_events(
@@ -229,6 +235,22 @@ def _refuse_events(
             f"say which are: {where_declaration(column, 'click')}; "
             f"if all are: {declaration(FIELDS_KIND, column)}",
         )
+
+
+def _refuse_unused_exclusions(
+    file: str, column: str, cells: Sequence[Any], problems: ReadProblems
+) -> None:
+    """Add a problem if a column may have documents to leave out of rankings."""
+    parts = [*chain.from_iterable(_parts_of(cell, problems) for cell in cells)]
+    documents = sum(map(problems.names_document, parts))
+    if not documents or documents < MIN_NAMING_SHARE * len(parts):
+        return
+    problems.add(
+        file,
+        f"{column!r} names documents, perhaps to leave out, and is not used",
+        f"if rankings leave them out: {declaration('exclude', column)}; "
+        f"else keep it as a field: {declaration(FIELDS_KIND, column)}",
+    )
 
 
 def _event_columns(file: str, problems: ReadProblems) -> str:
@@ -274,12 +296,12 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
     """Return what a column may hold, by its name and its values."""
     column_name = normalised_name(column)
     if table.has_labels and table.names_documents and not table.has_grades:
-        grades = _grades_in(cells)
+        grades = guessed_grades(column, cells, is_label=table.is_of_labels)
         if grades:
-            return _UnusedColumn("grade", f" ({', '.join(map(str, grades))})")
+            return _UnusedColumn("grade", grades)
         if column_name == CLICKS_COLUMN:
             return _UnusedColumn("grade")
-    elif column_name == "contexts" and not table.names_documents:
+    elif column_name in TEXT_NAMES and not table.names_documents:
         return _UnusedColumn("contexts")
     kind = _kind_of_name(column_name, table)
     if kind:
@@ -306,17 +328,6 @@ def _kind_of_name(column_name: str, table: _TableUse) -> str:
     return ""
 
 
-def _grades_in(cells: Sequence[Any]) -> list[int]:
-    """Return the different numbers in a column; empty if they cannot be grades."""
-    grades = {parse_grade(cell) for cell in cells}
-    numbers = sorted(grade for grade in grades if grade is not None)
-    if len(numbers) < 2 or len(numbers) < len(grades):
-        return []
-    if numbers[0] != 0 or numbers[-1] > MAX_GUESSED_GRADE:
-        return []
-    return numbers
-
-
 def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> bool:
     """Whether no other column is declared, or read, as what a column may hold."""
     if not kind or (kind == "contexts" and table.names_documents):
@@ -325,10 +336,20 @@ def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> boo
     return not table.has_labels or declared_kinds.isdisjoint(kinds)
 
 
-def _names_nothing(column: str, unused: _UnusedColumn, table: _TableUse) -> bool:
+def _names_nothing(
+    column: str,
+    unused: _UnusedColumn,
+    table: _TableUse,
+    cells: Sequence[Any],
+    *,
+    problems: ReadProblems,
+) -> bool:
     """Whether a column has labels by its name, and none of them names a document."""
     is_list = unused.kind in DOCUMENT_ID_KINDS
-    return is_list and table.has_labels and is_label_name(column)
+    if not is_list or not table.has_labels or not is_label_name(column):
+        return False
+    parts = chain.from_iterable(_parts_of(cell, problems) for cell in cells)
+    return not any(map(problems.names_document, parts))
 
 
 def _add_unmatched(
@@ -339,6 +360,10 @@ def _add_unmatched(
     *,
     problems: ReadProblems,
 ) -> None:
+    if not cells:
+        problem = f"{column!r} is empty in every row, and no other column has labels"
+        problems.add(file, problem, f"fill it in; {not_labels_remedy(column)}")
+        return
     shown = first_names([*dict.fromkeys(map(quoted_value, cells))], MAX_SHOWN_CELLS)
     problem = f"{column!r} names no document: {shown}; {example}".rstrip("; ")
     problems.add(file, problem, f"correct the ids; {not_labels_remedy(column)}")
@@ -360,6 +385,36 @@ def _add_overlooked(
         remedy = f"say so: {declaration(unused.kind, column)}"
     problem = f"{column!r} could hold {content}, and is not used"
     problems.add(file, problem, f"{remedy}; {not_labels_remedy(column)}")
+
+
+def refuse_answers_of_ids(
+    queries: Iterable[Query],
+    problems: ReadProblems,
+    documents: CheckedDocuments,
+    declared: Sequence[DeclaredColumn],
+) -> None:
+    """Add a problem if reference answers are the ids of documents: labels, it seems."""
+    if any(column.kind == "reference" for column in declared):
+        return
+    answers = chain.from_iterable(query.reference.answers for query in queries)
+    ids: list[str] = []
+    for answer in answers:
+        ids += named_documents(answer, problems.names_document)
+    matches = documents.match(ids)
+    by_id = [
+        id_ for id_ in ids if id_ in matches and matches[id_].matched_by != "title"
+    ]
+    if not ids or len(by_id) < len(ids):
+        return
+    for file, columns in problems.columns_used.items():
+        for column, kind in columns.items():
+            if kind == "reference":
+                problems.add(
+                    file,
+                    f"{column!r} names documents, and is read as reference answers",
+                    f"if it has labels: {declaration('relevant', column)}; "
+                    f"if it has answers: {declaration('reference', column)}",
+                )
 
 
 def find_label_column(
@@ -501,11 +556,9 @@ def _leaves_by_path(
 
 def _parts_of(leaf: Any, problems: ReadProblems) -> tuple[str, ...]:
     """Return the documents that a cell lists, if it is read as labels."""
-    is_whole = isinstance(leaf, str | list) or holds_grades(leaf)
-    cell = leaf if is_whole else [leaf]
-    labels = read_label_list(cell, problems.names_document)
-    return labels.documents if isinstance(labels, Labels) else ()
+    is_whole = isinstance(leaf, str | list | tuple | Set) or holds_scores(leaf)
+    return named_documents(leaf if is_whole else [leaf], problems.names_document)
 
 
 def _is_list(leaf: Any) -> bool:
-    return isinstance(leaf, list | dict)
+    return isinstance(leaf, list | tuple | dict | Set)

@@ -3,6 +3,28 @@
 import re
 from functools import lru_cache
 
+EXCLUDED_NOUNS = (
+    "ids",
+    "id",
+    "doc_ids",
+    "doc_id",
+    "document_ids",
+    "document_id",
+    "passage_ids",
+    "passage_id",
+    "docs",
+    "doc",
+    "documents",
+    "document",
+    "passages",
+    "passage",
+    "chunks",
+    "pages",
+    "files",
+    "sources",
+    "urls",
+)
+"""What documents to leave out are called."""
 USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "document_id": (
         "_id",
@@ -73,21 +95,10 @@ USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "reference": ("reference", "reference_answer", "generation_gt"),
     "claims": ("claims",),
     "history": ("history", "chat_history"),
-    "exclude": (
-        "excluded_ids",
-        "exclude_ids",
-        "excluded_doc_ids",
-        "exclude_doc_ids",
-        "excluded_document_ids",
-        "exclude_document_ids",
-        "excluded_docs",
-        "exclude_docs",
-        "excluded_documents",
-        "exclude_documents",
-        "excluded_passages",
-        "exclude_passages",
-        "excluded_passage_ids",
-        "exclude_passage_ids",
+    "exclude": tuple(
+        f"{verb}_{noun}"
+        for verb in ("excluded", "exclude", "ignored", "ignore", "skipped", "skip")
+        for noun in EXCLUDED_NOUNS
     ),
     "relevant": (
         "relevant_documents",
@@ -180,6 +191,21 @@ ANSWER_WORDS = _words(
     """
 )
 """Words of names that a column of answers, or of numbers, may have, too."""
+JUDGING_WORDS = _words(
+    """
+    relevant relevance relevancy rel grade grades rating ratings label labels score
+    scores gain judgment judgments judgement judgements judged correct positive gold
+    golden supporting selected useful usefulness helpful helpfulness
+    """
+)
+"""Words of names that say that a number or a flag judges a document."""
+EXCLUDING_WORDS = _words(
+    """
+    exclude excluded excludes excluding exclusion exclusions ignore ignored ignores
+    skip skipped skips blocked banned forbidden without
+    """
+)
+"""Words of names that say that documents are left out."""
 PLURAL_IN_BRACKETS = re.compile(r"\((?:s|es)\)")
 WORD_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 LABEL_KINDS = ("label_document", "relevant", "grade", "contexts")
@@ -248,6 +274,24 @@ def names_documents(name: str) -> bool:
     (True, False)
     """
     return is_label_name(name) and not words_of_name(name) <= ANSWER_WORDS
+
+
+def judges_documents(name: str) -> bool:
+    """Whether the name of a number, or a flag, says that it judges a document.
+
+    >>> judges_documents("query_relevance_label"), judges_documents("page")
+    (True, False)
+    """
+    return not JUDGING_WORDS.isdisjoint(words_of_name(name))
+
+
+def may_exclude(name: str) -> bool:
+    """Whether the name of a column says that it has documents to leave out.
+
+    >>> may_exclude("ignore"), may_exclude("gold_ids")
+    (True, False)
+    """
+    return not EXCLUDING_WORDS.isdisjoint(words_of_name(name))
 
 
 def words_of_name(name: str) -> set[str]:

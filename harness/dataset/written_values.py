@@ -22,6 +22,11 @@ GRADE_LIMIT = 2**31
 MAX_GRADE_LENGTH = 32
 """Characters of a text, at most, that is read as a grade."""
 WHOLE_NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(\.0*)?")
+ARRAY_ELEMENT = re.compile(r"""(?:'([^'\\]*)'|"([^"\\]*)")""")
+ARRAY_PATTERN = re.compile(
+    rf"\[\s*{ARRAY_ELEMENT.pattern}(?:\s+{ARRAY_ELEMENT.pattern})+\s*\]"
+)
+"""A list without commas, as numpy writes an array: ['d1' 'd2']."""
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: the remainder of an emoji that was cut in two."""
 
@@ -94,10 +99,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object_without_repeated_keys)
 def parse_cell(cell: object) -> object:
     """Return the value of a cell; None for a blank text.
 
-    A text that is a list or an object, as JSON or Python's repr, is parsed.
+    A text that is a list or an object, as JSON, Python or numpy write it, is parsed.
 
     >>> parse_cell("['a', 'b']"), parse_cell(" "), parse_cell("a"), parse_cell("[a")
     (['a', 'b'], None, 'a', '[a')
+    >>> parse_cell("['a' 'b']")
+    ['a', 'b']
     """
     if not isinstance(cell, str):
         return cell
@@ -105,6 +112,9 @@ def parse_cell(cell: object) -> object:
         return cell if cell.strip() else None
     with suppress(ValueError):
         return parse_json(cell)
+    if ARRAY_PATTERN.fullmatch(cell.strip()):
+        # Python would join texts that stand side by side.
+        return [single + double for single, double in ARRAY_ELEMENT.findall(cell)]
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return ast.literal_eval(cell.strip())
     return cell
@@ -149,6 +159,19 @@ def parse_grade(value: object) -> int | None:
     if not number.is_integer() or abs(number) >= GRADE_LIMIT:
         return None
     return int(number)
+
+
+FLAGS = {"true": True, "false": False}
+
+
+def parse_flag(cell: object) -> int | None:
+    """Return 1 for true and 0 for false; None for anything else.
+
+    >>> parse_flag(True), parse_flag("False"), parse_flag(1)
+    (1, 0, None)
+    """
+    flag = FLAGS.get(cell.strip().casefold()) if isinstance(cell, str) else cell
+    return int(flag) if isinstance(flag, bool) else None
 
 
 def read_history(

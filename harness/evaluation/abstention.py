@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from harness.records import RetrieverRecord
 from harness.scoring.grades import Grades
 from harness.scoring.query_units import query_clusters
 from harness.stats.corrections import adjust_p_values
@@ -79,16 +80,16 @@ LOST_SUCCESS_SHARE = 0.05
 THRESHOLD_FOLDS = 5
 
 
-def comparable_retrievers(tables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def comparable_retrievers(retrievers: Sequence[RetrieverRecord]) -> tuple[str, ...]:
     """Return the retrievers whose scores can be compared between queries.
 
     These are cosines, cross-encoders, and those that are declared so.
     """
     names: list[str] = []
-    for table in tables:
-        kind = (table.get("rerank") or table).get("kind")
-        if table.get("comparable_scores") or kind in ("cross-encoder", "dense"):
-            names.append(table["name"])
+    for retriever in retrievers:
+        kind = (retriever.rerank or retriever).kind
+        if retriever.comparable_scores or kind in ("cross-encoder", "dense"):
+            names.append(retriever.name)
     return tuple(names)
 
 

@@ -210,7 +210,7 @@ def _is_free(row: CostRow, manifest: Manifest) -> bool:
     """Whether a stage costs nothing; the cost of its encoder is of another stage."""
     if row.stage != "search":
         return row.stage == "fuse"
-    kind = manifest.resolved.retriever_tables[row.retriever]["kind"]
+    kind = manifest.resolved.retriever_by_name[row.retriever].kind
     return kind in FREE_SEARCH_KINDS
 
 
@@ -229,7 +229,7 @@ def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
         facts = manifest.retrievers[part].provenance
         if facts.vectors.size_bytes is not None:
             total += facts.vectors.size_bytes
-        elif manifest.resolved.retriever_tables[part]["kind"] == "dense":
+        elif manifest.resolved.retriever_by_name[part].kind == "dense":
             dimensions = facts.dimensions
             if dimensions is None:
                 return None

@@ -169,7 +169,7 @@ def _abstention(run: EvaluationInput, level: float) -> Abstention | None:
         rankings,
         cutoff=_primary_cutoff(run.scores),
         level=level,
-        cluster=run.manifest.resolved.statistics.get("cluster"),
+        cluster=run.manifest.resolved.statistics.cluster,
     )
 
 

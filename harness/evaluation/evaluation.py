@@ -5,9 +5,9 @@ It has no text and no scores of single queries: see `wording`, and scores.csv.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, ConfigDict, PlainSerializer, computed_field
 
 from harness.evaluation.abstention import Abstention
 from harness.evaluation.board import Board, BoardRow, Standing, smallest_wilcoxon_p
@@ -15,6 +15,7 @@ from harness.evaluation.board_intervals import BoardInterval
 from harness.evaluation.choice import Choice
 from harness.evaluation.verdict import Comparison, Reason, TestRow, Verdict
 from harness.evaluation.warnings import StoredWarning
+from harness.records import RetrieverFailure, reads_by
 from harness.stats.looks import InterimAnalysis
 from harness.stats.settings import Settings
 from harness.stats.summary import ScoreSummary
@@ -117,6 +118,10 @@ class PlannedLook:
     """
 
 
+def _read_failures(reasons: Mapping[str, str]) -> tuple[RetrieverFailure, ...]:
+    return tuple(RetrieverFailure(name, reason) for name, reason in reasons.items())
+
+
 class Evaluation(BaseModel):
     """All retrievers compared on every measure, and on the primary one with the leader.
 
@@ -184,8 +189,12 @@ class Evaluation(BaseModel):
     """Of two retrievers or more with labels."""
     warnings: tuple[StoredWarning, ...] = ()
     """The most serious first."""
-    failed: Mapping[str, str] = {}
-    """Retriever -> why it failed."""
+    failed: Annotated[
+        tuple[RetrieverFailure, ...],
+        reads_by(_read_failures),
+        PlainSerializer(dict),
+    ] = ()
+    """The retrievers that failed, in the order of the experiment."""
     recomputed: bool = False
     """Whether it was computed again, since a folder's evaluation could not be read."""
 
@@ -291,7 +300,7 @@ class Evaluation(BaseModel):
                 rows.append(BoardRow(name, standing, self.means[name]))
             else:
                 rows.append(_board_row(self, name, comparison, floors))
-        rows += [BoardRow(name, "failed", None) for name in self.failed]
+        rows += [BoardRow(name, "failed", None) for name, _ in self.failed]
         return Board(
             measure=self.measure,
             n=self.n,

@@ -82,7 +82,7 @@ def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
     """Read evaluation.json; None if it is missing, damaged, or of another version."""
     path = folder / EVALUATION_FILE
     try:
-        if manifest.file_digests.get(EVALUATION_FILE) != file_digest(path):
+        if manifest.digest_of(EVALUATION_FILE) != file_digest(path):
             return None
         evaluation = Evaluation.model_validate_json(path.read_bytes())
     except (OSError, ValidationError, HarnessError):

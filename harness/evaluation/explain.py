@@ -123,13 +123,14 @@ def explain_scores(
 
     Args:
         results: their queries with the properties.
-        scores: of the run; queries without a score of either are left out.
+        scores: of the run; queries that a retriever has no score of are left out, as
+            where the retrievers are compared.
         settings: the level, the declared cluster, the seed.
         a: a retriever.
         b: another one.
     """
     scores = scores.select_measures(scores.primary)
-    scores = scores.select_queries(scores.defined(scores.primary, a, b))
+    scores = scores.select_queries(scores.defined(scores.primary))
     slices = slices_of_pair(
         [results.queries[query_id].query for query_id in scores.ids],
         results.query_properties,

@@ -134,12 +134,12 @@ def uplift_family(
 def _reranked_pairs(scores: Scores, manifest: Manifest) -> list[tuple[str, str]]:
     """Return each reranked retriever with its first stage, if both have scores."""
     pairs: list[tuple[str, str]] = []
-    for name, table in manifest.resolved.retriever_tables.items():
-        first_stage = table.get("of")
-        if table["kind"] != "rerank" or not isinstance(first_stage, str):
+    for retriever in manifest.resolved.retrievers:
+        first_stage = retriever.of
+        if retriever.kind != "rerank" or not isinstance(first_stage, str):
             continue
-        if {name, first_stage} <= set(scores.retrievers):
-            pairs.append((name, first_stage))
+        if {retriever.name, first_stage} <= set(scores.retrievers):
+            pairs.append((retriever.name, first_stage))
     return pairs
 
 

@@ -1,5 +1,7 @@
 """One table of scores from several folders."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +15,7 @@ from harness.english import join_names
 from harness.evaluation.run_warnings import judged_warnings
 from harness.evaluation.warning_sentences import warning_sentences
 from harness.measures import Measure, parse_measure, parse_measure_list
-from harness.records import NO_SCORES, Results
+from harness.records import NO_SCORES, Manifest, Results
 from harness.scoring.rescore import recomputable_measures, relevance_by_rule, rescore
 from harness.scoring.run_names import unique_labels
 from harness.scoring.score_table import identical_ranking_pairs, rankings_digest
@@ -28,8 +30,19 @@ class LabelledScores(NamedTuple):
 
     label: str
     scores: Scores
-    identities: Mapping[str, str]
-    """Retriever -> its identity, whatever its name; empty: names identify."""
+    manifest: Manifest | None
+    """Recognises a retriever whatever its name; None: names identify."""
+
+    @property
+    def retrievers(self) -> list[FolderRetriever]:
+        """Its retrievers, each with its identity."""
+        retrievers: list[FolderRetriever] = []
+        for name in self.scores.retrievers:
+            identity = name
+            if self.manifest is not None:
+                identity = self.manifest.retriever_identity(name)
+            retrievers.append(FolderRetriever(self, name, identity))
+        return retrievers
 
 
 class FolderRetriever(NamedTuple):
@@ -37,6 +50,8 @@ class FolderRetriever(NamedTuple):
 
     folder: LabelledScores
     name: str
+    identity: str
+    """What it is, whatever its name."""
 
 
 def score_folders(
@@ -84,8 +99,8 @@ def score_folders(
     for label, folder, scores in zip(labels, results, rescored, strict=True):
         # Sets of one folder each keep their names: what is one retriever on this set
         # may be two on the next.
-        identities = {} if folder_labels else _identities(folder, scores)
-        labelled.append(LabelledScores(label, scores, identities))
+        manifest = None if folder_labels else folder.manifest
+        labelled.append(LabelledScores(label, scores, manifest))
     joined = join_scores(labelled, measures[0].cutoff)
     notes = (
         shared.sentence(),
@@ -132,13 +147,6 @@ def _select_shared(
     return tuple(query_id for query_id in shared_ids if query_id in queries)
 
 
-def _identities(results: Results, scores: Scores) -> dict[str, str]:
-    return {
-        retriever: results.manifest.retriever_identity(retriever)
-        for retriever in scores.retrievers
-    }
-
-
 def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores:
     """Join the retrievers of several folders into one table, each with its own name.
 
@@ -155,21 +163,19 @@ def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores
     repeated: dict[str, list[str]] = {}
     for folder in folders:
         earlier = list(retrievers)
-        for name in folder.scores.retrievers:
-            retriever = FolderRetriever(folder, name)
+        for retriever in folder.retrievers:
             twin = _find_twin(retriever, earlier, cutoff)
             if twin is None:
                 retrievers.append(retriever)
                 continue
             other_names = repeated.setdefault(twin, [])
-            if name != twin:
-                other_names.append(f"{name} in {folder.label}")
+            if retriever.name != twin:
+                other_names.append(f"{retriever.name} in {folder.label}")
     if len(retrievers) < 2:
         repeated = {}
         retrievers = []
         for folder in folders:
-            for name in folder.scores.retrievers:
-                retrievers.append(FolderRetriever(folder, name))
+            retrievers += folder.retrievers
     joined = _join_columns(folders, _unique_names(retrievers), cutoff)
     return replace(joined, notes=_repeated_notes(repeated))
 
@@ -178,11 +184,8 @@ def _find_twin(
     retriever: FolderRetriever, earlier: Sequence[FolderRetriever], cutoff: int | None
 ) -> str | None:
     """Return the name of the same retriever in an earlier folder; None if it is new."""
-    identity = retriever.folder.identities.get(retriever.name)
     for other in earlier:
-        may_be_same = other.folder.identities.get(other.name) == identity
-        if identity is None:
-            may_be_same = retriever.name == other.name
+        may_be_same = other.identity == retriever.identity
         if may_be_same and _has_same_results(other, retriever, cutoff):
             return other.name
     return None

@@ -213,8 +213,8 @@ def _truncated_shares(manifest: Manifest) -> dict[str, float]:
     documents = manifest.dataset.documents
     shares: dict[str, float] = {}
     for name in manifest.finished:
-        table = manifest.resolved.retriever_tables[name]
-        if table.get("derived_from") in manifest.finished:
+        retriever = manifest.resolved.retriever_by_name[name]
+        if retriever.derived_from in manifest.finished:
             continue  # the retriever that it is derived from has the warning
         notes = manifest.ledger.retrievers[name].notes
         truncated = len(notes.get("truncated", ()))
@@ -223,13 +223,13 @@ def _truncated_shares(manifest: Manifest) -> dict[str, float]:
     return shares
 
 
-def _used_retrievers(name: str, manifest: Manifest) -> set[object]:
+def _used_retrievers(name: str, manifest: Manifest) -> set[str]:
     """Return a retriever's parts, and those that its parts are derived from."""
-    tables = manifest.resolved.retriever_tables
-    used: set[object] = set()
+    retrievers = manifest.resolved.retriever_by_name
+    used: set[str] = set()
     for part in manifest.resolved.retriever_with_parts(name):
         used.add(part)
-        used.add(tables[part].get("derived_from"))
+        used.add(retrievers[part].derived_from)
     return used
 
 

@@ -31,7 +31,7 @@ def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
     for path in paths:
         if not is_results_folder(path):
             continue
-        missing = [*records.read_manifest(path).failed]
+        missing = [failure.retriever for failure in records.read_manifest(path).failed]
         if missing:
             warning = "the leader is the best of those that ran."
             notes.append(

@@ -71,7 +71,7 @@ count as irrelevant.
 
 
 def _no_shared_word_sentence(warning: NoSharedWord) -> str:
-    count = shared_word_count(round(warning.without), round(warning.queries))
+    count = shared_word_count(round(warning.without))
     return f"{count}: {first_names(warning.query_ids)}."
 
 
@@ -110,6 +110,8 @@ def _estimated_tokens_sentence(_: EstimatedTokens) -> str:
 def _half_read_sentence(warning: HalfRead) -> str:
     up_to = "up to " if warning.least_share < warning.greatest_share else ""
     share = f"{up_to}{_percent(warning.greatest_share)} of the documents"
+    if warning.least_share == 1:
+        share = "all documents"
     verb = "reads" if len(warning.retrievers) == 1 else "read"
     names = names_or_count(warning.retrievers, 2)
     return f"{names} {verb} only the start of {share}. Add chunk."
@@ -129,9 +131,10 @@ def _matched_ids_sentence(warning: MatchedIds) -> str:
         f"{count:,.0f} by {way}"
         for count, way in zip(warning.counts, warning.ways, strict=True)
     ]
+    example = warning.example.rpartition(" (by ")[0] or warning.example
     return (
-        f"Ids of {warning.retriever} differ from those of the documents, "
-        f"and were matched: {', '.join(counts)} (e.g. {warning.example})."
+        f"Ids of {warning.retriever} differ from those of the documents "
+        f"and were matched: {', '.join(counts)} (e.g. {example})."
     )
 
 

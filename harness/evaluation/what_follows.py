@@ -51,11 +51,9 @@ def remedy_of(name: SliceName, loser: str, manifest: Manifest) -> Remedy | None:
 
 def _leaf_kinds(parts: Sequence[str], manifest: Manifest) -> frozenset[str]:
     """Return the kinds of a retriever's parts that use no other one."""
-    resolved = manifest.resolved
+    retrievers = manifest.resolved.retriever_by_name
     return frozenset(
-        resolved.retriever_tables[part]["kind"]
-        for part in parts
-        if not resolved.uses(part)
+        retrievers[part].kind for part in parts if not retrievers[part].uses
     )
 
 

@@ -1,5 +1,6 @@
 """An experiment file to a checked experiment."""
 
+from harness.experiment.class_options import PartConfig as PartConfig
 from harness.experiment.experiment import Experiment as Experiment
 from harness.experiment.experiment_tables import BudgetConfig as BudgetConfig
 from harness.experiment.experiment_tables import DatasetConfig as DatasetConfig

@@ -35,7 +35,7 @@ class LoadedExperiment(NamedTuple):
     """An experiment, its tables as they were written, and its data set."""
 
     question: MeasuredExperiment
-    tables: Mapping[str, Any]
+    tables: RawTable
     path: Path
     dataset: DatasetReference
     set_of: str = ""
@@ -190,7 +190,7 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
                 problems.append(problem)
     if problems or question is None or dataset is None:
         raise InputError(problems)
-    return LoadedExperiment(question, tables.options, source.path, dataset)
+    return LoadedExperiment(question, tables, source.path, dataset)
 
 
 def _with_prefix(problem: Problem, prefix: str) -> Problem:

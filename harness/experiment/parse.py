@@ -15,7 +15,7 @@ from harness.experiment.table_values import (
     unset_variables,
     walk_values,
 )
-from harness.experiment.variants import expand_variants
+from harness.experiment.variants import UNSHARED_KEYS, expand_variants
 from retrievers import (
     ENCODERS,
     RERANKERS,
@@ -179,6 +179,10 @@ def _parse_part(part: object, number: int, where: str) -> object:
     table = RawTable.read(part)
     if table is None:
         return part
+    for key in (key for key in UNSHARED_KEYS if table.get(key)):
+        problem = "makes further retrievers, and this part has no name"
+        remedy = "write the part under [[retrievers]], and its name in of"
+        raise InputError(Problem(f"{where}.of[{number}].{key}", problem, remedy))
     table = table.with_defaults(name=f"part-{number}")
     return _parse_retriever(table, f"{where}.of[{number}]")
 

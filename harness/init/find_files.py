@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.dataset import DatasetReference, detect_format, list_reference
 from harness.dataset.file import File
-from harness.dataset.query_tables import find_query_table
+from harness.dataset.query_tables import QueryTable, find_query_table
 from harness.dataset.readers.markdown_folder import list_documents
 from harness.dataset.text_rows import read_json
 from harness.english import count_of
@@ -54,8 +54,11 @@ def find_files(reference: DatasetReference) -> DatasetFiles:
         if (folder / DEFAULT_QUERY_FILE).is_file():
             return unchanged  # queries without labels
         table = find_query_table(files)
-        option = None if table is None else table.remedy()
-        raise InputError(_missing_labels(folder, documents, unread, option))
+        raise InputError(
+            _undeclared_queries(folder, table)
+            if table is not None
+            else _missing_labels(folder, documents, unread)
+        )
     queries = tuple(query_files.labelled)
     if queries == (DEFAULT_QUERY_FILE,):
         queries = ()
@@ -105,14 +108,19 @@ def _labelled_ids(file: Path) -> set[str]:
     return ids if has_labels else set()
 
 
-def _missing_labels(
-    folder: Path, documents: Sequence[str], unread: str, option: str | None
-) -> str:
+def _undeclared_queries(folder: Path, table: QueryTable) -> str:
+    command = shlex.join(["harness", "init", str(folder), "--queries", table.path])
+    return (
+        f"{folder}: no file of queries is declared, but {table.path!r} has a column "
+        f"{table.column!r}\n"
+        f"if it holds the queries: {command}"
+    )
+
+
+def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
     query = {"query": "what someone would ask", "relevant_documents": documents[:2]}
     example = json.dumps([query], ensure_ascii=False)
     unread_line = f"{unread}\n" if unread else ""
-    if option is not None:
-        unread_line += f"{option}\n"
     return (
         f"{folder}: {count_of(len(documents), 'document')}, but no query\n"
         f"{unread_line}"

@@ -133,17 +133,17 @@ def _dataset_table(reference: DatasetReference) -> object:
 
 def _column_comments(dataset: Dataset) -> Iterator[str]:
     """Yield how the columns of each table are read; no name can end the comment."""
-    if dataset.columns:
+    if dataset.tables:
         yield (
             "What its columns are read as; change it with the key columns "
             "of the data set, or with --columns:"
         )
-    for file, columns in dataset.columns.items():
+    for table in dataset.tables:
         uses = [
-            f"{column or '(no name)'} -> {kind or 'not used'}"
-            for column, kind in columns.items()
+            f"{column.name or '(no name)'} -> {column.kind or 'not used'}"
+            for column in table.columns
         ]
-        yield CONTROL_CHARACTERS.sub(" ", f"{file}: {', '.join(uses)}")
+        yield CONTROL_CHARACTERS.sub(" ", f"{table.file}: {', '.join(uses)}")
 
 
 def _is_english(dataset: Dataset) -> bool:

@@ -55,7 +55,7 @@ class NewExperiment:
         # A leading hyphen would be read as an option.
         argument = shlex.quote(f"./{path}" if path.startswith("-") else path)
         mapping = ""
-        if self.dataset.columns:
+        if self.dataset.tables:
             mapping = " with this mapping; change it there, or by --columns"
         yield f"wrote {path}{mapping}; next:"
         yield f"  harness check {argument}"
@@ -80,11 +80,7 @@ class NewExperiment:
             counts += [f"{blank:,} blank"] if blank else []
             yield f"rows of queries that are not used: {', '.join(counts)}"
         if self.dropped_labels:
-            labels = count_of(self.dropped_labels, "label")
-            yield (
-                f"{labels} of documents or queries that do not exist: skipped "
-                '(dangling = "drop"; without it, each is an error)'
-            )
+            yield _dropped_labels_line(self.dropped_labels)
         for query in dataset.data_quality.get("lost-query", ()):
             yield f"a query loses all its labels: {query}"
         if dataset.found_column is not None:
@@ -197,3 +193,12 @@ def _load_with_dropped_labels(reference: DatasetReference) -> tuple[Dataset, int
     unknown_documents = len(quality.get("dangling-document", ()))
     unknown_queries = len(quality.get("dangling-query", ()))
     return dataset, unknown_documents + unknown_queries
+
+
+def _dropped_labels_line(count: int) -> str:
+    """Return how many labels are skipped, and why."""
+    reason = "name a missing document or query and are skipped"
+    if count == 1:
+        reason = "names a missing document or query and is skipped"
+    remedy = 'dangling = "drop"; without it, each is an error'
+    return f"{count_of(count, 'label')} {reason} ({remedy})"

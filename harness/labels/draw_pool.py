@@ -253,12 +253,12 @@ def collect_material(
                 documents = top_documents.setdefault(query_id, set())
                 documents.update(ranking.doc_ids[:depth])
     searched = {id_: query for id_, query in queries.items() if id_ in top_documents}
-    looks = runs[0].manifest.resolved.statistics.get("looks") or {}
+    looks = runs[0].manifest.resolved.statistics.looks
     return PoolMaterial(
         dataset=dataset,
         queries=searched,
         top_documents={id_: frozenset(top_documents[id_]) for id_ in searched},
-        planned_looks=tuple(looks.get("queries", ())),
+        planned_looks=looks.queries if looks else (),
     )
 
 

@@ -193,7 +193,7 @@ def _self_agreement(
 def _settings(results: Results, earlier: tuple[int, ...]) -> Settings:
     """Return the level and the looks that the experiment declares."""
     statistics = results.manifest.resolved.statistics
-    return Settings.from_table(statistics, earlier=earlier)
+    return Settings.from_statistics(statistics, earlier=earlier)
 
 
 def _label_agreement(

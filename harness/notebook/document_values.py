@@ -13,9 +13,11 @@ from collections.abc import (
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from harness.dataset.events import choose_label_rows
+from harness.dataset.judging_columns import guessed_grades, orders_documents
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
-from harness.dataset.written_values import GRADE_REMEDY, parse_grade
+from harness.dataset.usual_names import SCORE_NAME
+from harness.dataset.written_values import GRADE_REMEDY, parse_flag, parse_grade
 from harness.english import count_of
 from harness.notebook.argument_types import check_file, check_map
 from harness.notebook.rows_in_memory import (
@@ -40,7 +42,18 @@ DOCUMENT_COLUMNS = (
     "document",
 )
 SCORE_COLUMNS = ("score",)
-GRADE_COLUMNS = ("relevance", "grade", "label", "score", "rel")
+GRADE_COLUMNS = (
+    "relevance",
+    "grade",
+    "label",
+    "rating",
+    "judgment",
+    "judgement",
+    "gain",
+    "rel",
+    "relevant",
+    SCORE_NAME,
+)
 
 Value = TypeVar("Value")
 Conditions = Mapping[str, tuple[str, ...]]
@@ -185,6 +198,8 @@ def _query_documents(
     if isinstance(documents, Mapping):
         return list(documents.items())
     is_list = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
+    if getattr(documents, "ndim", 1) == 0:  # an array of one value
+        is_list = False
     if not is_list or (isinstance(documents, Set) and not kind.allows_sets):
         raise InputError(Problem(where, kind.shape_problem, kind.shape_remedy))
     listed = list(documents)
@@ -217,7 +232,8 @@ def _parse_id(value: Any, where: str) -> str:
 
 
 def _parse_grade(value: Any, document: Any, where: str) -> int:
-    grade = parse_grade(value)
+    flag = parse_flag(value)
+    grade = parse_grade(value) if flag is None else flag
     if grade is None:
         problem = (
             f"grade {repr_in_message(value)} of document {document!r} "
@@ -278,11 +294,43 @@ def _read_rows(
             f"query_id, doc_id, {kind.columns[0]}; its columns are {', '.join(columns)}"
         )
         raise InputError(Problem(where, problem, remedy))
+    used = {query_column, document_column, value_column, *(conditions or ())}
+    if kind.default is not None:
+        _refuse_unused(rows, used, where, value_column)
     query_ids = _id_column(rows, query_column, where)
     document_ids = _id_column(rows, document_column, where)
     for row, query_id, doc_id in zip(rows, query_ids, document_ids, strict=True):
         value = kind.default if value_column is None else row.cells[value_column]
         yield query_id, doc_id, value
+
+
+def _refuse_unused(
+    rows: Sequence[Row], used: Set[str | None], where: str, grade_column: str | None
+) -> None:
+    """Raise InputError if columns that nothing uses say what documents are worth.
+
+    Each of these rows would be a label, and without grades of 1. A score may be one,
+    but may also be what orders the documents.
+    """
+    if grade_column not in (None, SCORE_NAME):
+        return
+    problems: list[Problem] = []
+    for column in rows[0].cells:
+        if column in used:
+            continue
+        cells = [row.cells.get(column) for row in rows]
+        cells = [cell for cell in cells if cell is not None]
+        if orders_documents(column, cells):
+            problem = f"{column!r} looks like what a system returned"
+            remedy = "if people judged these documents, leave it out; else it is a run"
+            problems.append(Problem(where, problem, remedy))
+        elif grade_column is None:
+            grades = guessed_grades(column, cells, is_label=True)
+            problem = f"{column!r} could hold grades{grades}, and is not used"
+            remedy = f"call it {GRADE_COLUMNS[0]!r}; or leave it out"
+            problems += [Problem(where, problem, remedy)] if grades else []
+    if problems:
+        raise InputError(problems)
 
 
 def _find_column(usual_names: Iterable[str], columns: Collection[str]) -> str | None:

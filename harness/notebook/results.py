@@ -123,7 +123,7 @@ class NotebookResults(Results):
     def __str__(self) -> str:
         """The terminal's output at the end of a run, and why retrievers failed."""
         text = rendered_text(results_lines, self, False).rstrip("\n")
-        return "\n".join([text, *failure_lines(self.manifest.failed.items())])
+        return "\n".join([text, *failure_lines(self.manifest.failed)])
 
     def _repr_html_(self) -> str:
         """The verdict, the leaderboard and its paired differences."""
@@ -170,7 +170,7 @@ class NotebookResults(Results):
         return replace(
             manifest,
             name=name,
-            experiment={**manifest.experiment, "name": name},
+            experiment=manifest.experiment.with_options(name=name),
             resolved=replace(manifest.resolved, name=name),
         )
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from harness.experiment import NAME_PATTERN
+from harness.experiment import NAME_PATTERN, RawTable
 from harness.experiment.table_values import walk_values
 from harness.notebook.results import INVALID_NAME
 from retrievers import encoder_class, retriever_kinds
@@ -21,7 +21,7 @@ class NamedTable(NamedTuple):
     """The table of a retriever, without its name."""
 
     name: str
-    table: RetrieverTable
+    table: RawTable
 
 
 def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
@@ -45,14 +45,18 @@ def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
     {'kind': 'sentence-transformers', 'model': 'minilm'}
     """
     tables = [
-        NamedTable(name, _retriever_table(retriever, name))
+        NamedTable(name, RawTable(_retriever_table(retriever, name)))
         for name, retriever in retrievers.items()
     ]
     object_names = _object_names(tables)
     tables = [
-        NamedTable(name, name_objects(table, object_names)) for name, table in tables
+        NamedTable(name, RawTable(name_objects(table.options, object_names)))
+        for name, table in tables
     ]
-    return [{"name": name, **_replace_parts(table, tables)} for name, table in tables]
+    return [
+        {"name": name, **_replace_parts(table, tables).options}
+        for name, table in tables
+    ]
 
 
 def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
@@ -85,7 +89,7 @@ def _object_names(tables: Sequence[NamedTable]) -> dict[int, str]:
     """
     object_names: dict[int, str] = {}
     for name, table in tables:
-        values = (value for _, value in walk_values(table))
+        values = (value for _, value in walk_values(table.options))
         objects = [value for value in values if isinstance(value, NamedObject)]
         for number, named_object in enumerate(objects, start=1):
             object_name = name if number == 1 else f"{name}-{number}"
@@ -104,22 +108,20 @@ def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
     return value
 
 
-def _replace_parts(
-    table: RetrieverTable, tables: Sequence[NamedTable]
-) -> RetrieverTable:
+def _replace_parts(table: RawTable, tables: Sequence[NamedTable]) -> RawTable:
     """A table in which parts that are retrievers of the experiment are names."""
     if "of" not in table:
         return table
-    part = table["of"]
+    part = table.get("of")
     if isinstance(part, list):
-        return {**table, "of": [_name_or_table(inner, tables) for inner in part]}
-    return {**table, "of": _name_or_table(part, tables)}
+        return table.with_options(of=[_name_or_table(inner, tables) for inner in part])
+    return table.with_options(of=_name_or_table(part, tables))
 
 
 def _name_or_table(part: Any, tables: Sequence[NamedTable]) -> Any:
     if not isinstance(part, Mapping):
         return part
     for name, table in tables:
-        if table == part:
+        if table.options == part:
             return name
-    return _replace_parts(dict(part), tables)
+    return _replace_parts(RawTable(part), tables).options

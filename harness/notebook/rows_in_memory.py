@@ -73,7 +73,7 @@ def _rows_of_items(
         if isinstance(content, str):
             yield Row(location, {"_id": key, "text": content})
         elif isinstance(content, Mapping):
-            cells = dict(content)
+            cells = {str(column): plain_cell(cell) for column, cell in content.items()}
             if not _has_id(cells, where):
                 cells = {"_id": key, **cells}
             yield Row(location, cells)
@@ -102,9 +102,21 @@ def _rows_of_frame(frame: Any, where: str, problems: ReadProblems) -> Iterator[R
         names.insert(0, "_id")
         columns.insert(0, list(range(len(frame)) if index is None else index))
     for number, cells in enumerate(zip(*columns, strict=True), start=1):
-        values = (None if is_missing_cell(cell) else cell for cell in cells)
-        row_cells = dict(zip(names, values, strict=True))
+        row_cells = dict(zip(names, map(plain_cell, cells), strict=True))
         yield Row(SourceLocation(path, number), row_cells)
+
+
+def plain_cell(cell: Any) -> Any:
+    """Return a cell without values of numpy; a missing one is None."""
+    if isinstance(cell, str):
+        return cell
+    if hasattr(cell, "tolist"):
+        cell = cell.tolist()
+    if isinstance(cell, list | tuple):
+        return [plain_cell(element) for element in cell]
+    if isinstance(cell, Mapping):
+        return {key: plain_cell(element) for key, element in cell.items()}
+    return None if is_missing_cell(cell) else cell
 
 
 def is_missing_cell(cell: Any) -> bool:

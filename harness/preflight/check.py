@@ -205,7 +205,7 @@ def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
                     dense.chunks.check()
         return problems
     problems = []
-    for key, call in built.user_functions.items():
+    for key, call in built.user_functions:
         with collect_errors(problems, partial(name_retriever, built.name)):
             require_module(call, key)
     return problems

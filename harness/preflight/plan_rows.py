@@ -1,21 +1,21 @@
 """What one stage of a run takes."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
-from harness.experiment import LoadedExperiment
+from harness.experiment import LoadedExperiment, PartConfig
 from harness.identity import run_identity
 from harness.preflight.embedding import (
     forecast_embedding,
     has_user_chunker,
     latency_queries,
 )
-from harness.preflight.throughput import EarlierRun, Throughput
+from harness.preflight.throughput import EarlierRun, ModelKey, Throughput
 from retrievers.cache import Cache
 from retrievers.dense import Dense
 from retrievers.embedder import Embedder, EmbeddingForecast
@@ -69,7 +69,7 @@ class PlanContext:
                 return run
         return None
 
-    def speed(self, part: str, model: Mapping[str, Any]) -> float | None:
+    def speed(self, part: ModelKey, model: PartConfig) -> float | None:
         """Tokens a second of a local model in the earlier runs."""
         totals = [run.tokens_read(part, model) for run in self.earlier_runs]
         tokens = sum(total.tokens for total in totals)
@@ -89,7 +89,7 @@ class PlanContext:
 
 
 def model_throughput(
-    part: str, built: BuiltRetriever, model: Model, context: PlanContext
+    part: ModelKey, built: BuiltRetriever, model: Model, context: PlanContext
 ) -> Throughput:
     """Return what a model's tokens cost and how fast it reads them.
 

@@ -1,12 +1,13 @@
 """The speed of models in earlier runs."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from harness import records
+from harness.experiment import PartConfig
 from harness.records import CostRow, Manifest
 from harness.records.environment import describe_machine
 from retrievers.errors import InputError
@@ -15,7 +16,9 @@ from retrievers.types import Limits
 
 REQUEST_SECONDS = 0.5
 """Seconds that a request to an API is assumed to last."""
-PART_STAGES = {
+ModelKey = Literal["encoder", "rerank"]
+"""The key of a model's table."""
+PART_STAGES: dict[ModelKey, tuple[str, ...]] = {
     "encoder": ("embed-documents", "embed-queries"),
     "rerank": ("rerank",),
 }
@@ -71,14 +74,14 @@ class EarlierRun(NamedTuple):
     manifest: Manifest
     costs: Sequence[CostRow]
 
-    def tokens_read(self, part: str, model: Mapping[str, Any]) -> TokensRead:
+    def tokens_read(self, part: ModelKey, model: PartConfig) -> TokensRead:
         """The tokens that an encoder or a reranker read, without its loading."""
         comparable_model = _without_load(model)
-        retrievers = {
-            table["name"]
-            for table in self.manifest.resolved.retrievers
-            if _without_load(table.get(part) or {}) == comparable_model
-        }
+        retrievers: set[str] = set()
+        for retriever in self.manifest.resolved.retrievers:
+            config = retriever.encoder if part == "encoder" else retriever.rerank
+            if config is not None and _without_load(config) == comparable_model:
+                retrievers.add(retriever.name)
         rows = [
             row
             for row in self.costs
@@ -114,5 +117,10 @@ def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
             yield EarlierRun(manifest, costs)
 
 
-def _without_load(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if key not in KEYS_WITHOUT_SPEED}
+def _without_load(config: PartConfig) -> PartConfig:
+    options = {
+        key: option
+        for key, option in config.options.items()
+        if key not in KEYS_WITHOUT_SPEED
+    }
+    return PartConfig(kind=config.kind, options=options)

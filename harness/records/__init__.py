@@ -20,17 +20,21 @@ from harness.records.earlier_looks import (
     earlier_scored_queries as earlier_scored_queries,
 )
 from harness.records.environment import Commit as Commit
+from harness.records.facts import RetrieverFailure as RetrieverFailure
 from harness.records.facts import RetrieverOutcome as RetrieverOutcome
 from harness.records.jsonl import new_text_file as new_text_file
 from harness.records.jsonl import read_json_lines as read_json_lines
+from harness.records.jsonl import reads_by as reads_by
 from harness.records.jsonl import write_json_lines as write_json_lines
 from harness.records.labels_file import LabelledQuery as LabelledQuery
 from harness.records.manifest import DatasetFacts as DatasetFacts
+from harness.records.manifest import FileDigest as FileDigest
 from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
 from harness.records.manifest_file import file_digests as file_digests
 from harness.records.manifest_file import read_manifest as read_manifest
 from harness.records.manifest_file import resolved_experiment as resolved_experiment
+from harness.records.manifest_file import retriever_records as retriever_records
 from harness.records.manifest_file import write_manifest as write_manifest
 from harness.records.properties_csv import DIGITS as DIGITS
 from harness.records.properties_csv import DOCUMENT_LENGTH as DOCUMENT_LENGTH
@@ -50,6 +54,7 @@ from harness.records.properties_csv import value_text as value_text
 from harness.records.properties_csv import write_properties as write_properties
 from harness.records.read_artifact import refuse_changed_file as refuse_changed_file
 from harness.records.read_artifact import unreadable_file as unreadable_file
+from harness.records.resolved_tables import RetrieverRecord as RetrieverRecord
 from harness.records.results import NO_SCORES as NO_SCORES
 from harness.records.results import Results as Results
 from harness.records.results import current_dataset as current_dataset

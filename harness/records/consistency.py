@@ -12,7 +12,7 @@ from harness.records.manifest import Manifest, ResolvedExperiment
 def manifest_conflicts(manifest: Manifest) -> Iterator[str]:
     """Yield what two parts of a manifest do not agree on."""
     resolved = manifest.resolved
-    names = [table["name"] for table in resolved.retrievers]
+    names = [retriever.name for retriever in resolved.retrievers]
     if len(set(names)) < len(names):
         yield "resolved.retrievers: two have the same name"
         return
@@ -32,13 +32,13 @@ def manifest_conflicts(manifest: Manifest) -> Iterator[str]:
 
 def _part_conflicts(resolved: ResolvedExperiment) -> Iterator[str]:
     """Yield the retrievers that use an unknown one, or themselves."""
-    tables = resolved.retriever_tables
-    for name in tables:
-        for part in resolved.uses(name):
-            if part not in tables:
+    retrievers = resolved.retriever_by_name
+    for name, retriever in retrievers.items():
+        for part in retriever.uses:
+            if part not in retrievers:
                 yield f"{name!r} uses {part!r}, which is not a retriever"
                 return
-    for name in tables:
+    for name in retrievers:
         if _uses_itself(name, resolved):
             yield f"{name!r} uses itself"
             return
@@ -46,15 +46,16 @@ def _part_conflicts(resolved: ResolvedExperiment) -> Iterator[str]:
 
 def _uses_itself(name: str, resolved: ResolvedExperiment) -> bool:
     """Whether a retriever is one of its own parts."""
+    retrievers = resolved.retriever_by_name
     seen: set[str] = set()
-    parts = [*resolved.uses(name)]
+    parts = [*retrievers[name].uses]
     while parts:
         part = parts.pop()
         if part == name:
             return True
         if part not in seen:
             seen.add(part)
-            parts += resolved.uses(part)
+            parts += retrievers[part].uses
     return False
 
 

@@ -5,10 +5,13 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from harness.records.jsonl import reads_by
 
 RECORDED_PACKAGES = (
     "retriever-harness",
@@ -33,6 +36,17 @@ RECORDED_PACKAGES = (
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
+class ThreadLimit(NamedTuple):
+    """A variable of the environment that limits a library's threads."""
+
+    variable: str
+    threads: str
+
+
+def _read_threads(stored: Mapping[str, str]) -> tuple[ThreadLimit, ...]:
+    return tuple(ThreadLimit(variable, threads) for variable, threads in stored.items())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """The kind of machine of a run, without its name or its user's."""
@@ -41,8 +55,8 @@ class Machine:
     release: str = ""
     processor: str = ""
     cores: int | None = None
-    threads: Mapping[str, str] = field(default_factory=dict)
-    """Environment variable -> the number of threads that it sets."""
+    threads: Annotated[tuple[ThreadLimit, ...], reads_by(_read_threads)] = ()
+    """The threads that libraries may use, where the environment says so."""
     load: float | None = None
     """Programs that wanted a core when the run ended; None on Windows."""
 
@@ -57,25 +71,34 @@ class Commit:
     """Whether files differed from that commit."""
 
 
+class PackageVersion(NamedTuple):
+    """A package, or Python, with its version."""
+
+    name: str
+    version: str
+
+
 @cache
-def installed_versions() -> Mapping[str, str]:
+def installed_versions() -> tuple[PackageVersion, ...]:
     """Return the versions of Python and of the packages that numbers may depend on.
 
     As far as they are installed. Looked up once: a process cannot load another version
     of a loaded package.
     """
-    installed = {"python": platform.python_version()}
+    installed = [PackageVersion("python", platform.python_version())]
     for name in RECORDED_PACKAGES:
         with suppress(metadata.PackageNotFoundError):
-            installed[name] = metadata.version(name)
-    return installed
+            installed.append(PackageVersion(name, metadata.version(name)))
+    return tuple(installed)
 
 
 def describe_machine() -> Machine:
     """Return this machine, with its present load."""
-    threads = {
-        name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ
-    }
+    threads = tuple(
+        ThreadLimit(name, os.environ[name])
+        for name in THREAD_VARIABLES
+        if name in os.environ
+    )
     load = None
     if hasattr(os, "getloadavg"):  # not on Windows
         load = round(os.getloadavg()[0], 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import PlainValidator
 
@@ -135,6 +135,13 @@ def _parse_count(key: str, text: str) -> int:
 
 StoredJudge = Annotated[JudgeRecord | None, PlainValidator(parse_judge)]
 Provenance = Annotated[RetrieverFacts, PlainValidator(_parse_provenance)]
+
+
+class RetrieverFailure(NamedTuple):
+    """A retriever that failed, and why."""
+
+    retriever: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

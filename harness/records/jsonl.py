@@ -5,9 +5,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, cast
+from typing import Any, TextIO, TypeVar, cast, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetPydanticSchema,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
@@ -74,6 +80,22 @@ def parse_record(record: type[JsonRow], text: bytes | str) -> JsonRow:
     except ValidationError as error:
         raise ValueError(describe_faults(error)) from None
     return parsed
+
+
+def reads_by(parse: Callable[[Any], Any]) -> GetPydanticSchema:
+    """Return the reading of a record whose stored form has another type.
+
+    Args:
+        parse: returns the record of a stored form, which is first checked to have the
+            type of this parameter; ValueError if it is none.
+    """
+
+    def schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        stored_type, *_others = get_type_hints(parse).values()
+        stored_schema = handler.generate_schema(stored_type)
+        return core_schema.no_info_after_validator_function(parse, stored_schema)
+
+    return GetPydanticSchema(schema)
 
 
 def describe_faults(error: ValidationError) -> str:

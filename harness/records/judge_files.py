@@ -13,7 +13,7 @@ other measures cost nothing.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 from harness.records.jsonl import write_json_lines
 from harness.records.judge_readings import (
@@ -37,11 +37,69 @@ RESERVED_SYSTEM_NAMES = frozenset({"claims", "verdicts", "opinions", "passages"}
 """Names that no system may have, since its file would be one of these."""
 
 
-class JudgeRow(NamedTuple):
-    """A row of one of these files, with its location for messages."""
+class ClaimsRow(NamedTuple):
+    """The claims in a text."""
 
-    where: str
-    row: dict[str, Any]
+    text: str
+    claims: tuple[str, ...] | None
+    """None if the judge's answer was unreadable."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a row in its stored form; an error if it is none."""
+        claims = stored["claims"]
+        text = str(stored["text"])
+        return cls(text, None if claims is None else _text_list("claims", claims))
+
+
+class VerdictRow(NamedTuple):
+    """Whether a passage entails a claim."""
+
+    claim: str
+    passage: str
+    """The digest of its text."""
+    verdict: EntailmentWord | None
+    """None if the judge's answer was unreadable."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a row in its stored form; an error if it is none."""
+        word = stored["verdict"]
+        if word is not None and word not in ENTAILMENT_WORDS:
+            words = f"{', '.join(ENTAILMENT_WORDS)} or null"
+            raise ValueError(f"{word!r} is not a verdict ({words})")
+        return cls(str(stored["claim"]), str(stored["passage"]), word)
+
+
+class OpinionRow(NamedTuple):
+    """The answer to another task."""
+
+    task: str
+    of: tuple[str, ...]
+    """The digests of its texts."""
+    answer: Any
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a row in its stored form; an error if it is none."""
+        texts = _text_list("of", stored["of"])
+        return cls(str(stored["task"]), texts, stored["answer"])
+
+
+class PassageRow(NamedTuple):
+    """The passage of a document."""
+
+    id: str
+    passage: str
+    """The digest of its text."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a row in its stored form."""
+        return cls(str(stored.get("id")), str(stored.get("passage")))
+
+
+StoredRow = TypeVar("StoredRow", ClaimsRow, VerdictRow, OpinionRow, PassageRow)
 
 
 def read_readings(folder: Path, by: JudgeIdentity) -> JudgeReadings:
@@ -52,19 +110,12 @@ def read_readings(folder: Path, by: JudgeIdentity) -> JudgeReadings:
     """
     readings = JudgeReadings()
     problems: list[Problem] = []
-    add_functions: dict[str, Callable[[JudgeReadings, Mapping[str, Any]], None]] = {
-        CLAIMS_FILE: _add_claims,
-        VERDICTS_FILE: _add_verdict,
-        OPINIONS_FILE: _add_opinion,
-    }
-    for name, add_row in add_functions.items():
-        for where, row in _read_rows(folder / name, problems):
-            try:
-                if (row["judge"], row.get("prompt", "")) == by:
-                    add_row(readings, row)
-            except (KeyError, TypeError, ValueError, OverflowError) as error:
-                problem = f"is not an entry of {name}: {error}"
-                problems.append(Problem(where, problem, "remove the line"))
+    for claims in _read_rows(folder / CLAIMS_FILE, ClaimsRow.read, problems, by=by):
+        readings.claims[claims.text] = claims.claims
+    for row in _read_rows(folder / VERDICTS_FILE, VerdictRow.read, problems, by=by):
+        readings.verdicts[row.claim, row.passage] = row.verdict
+    for opinion in _read_rows(folder / OPINIONS_FILE, OpinionRow.read, problems, by=by):
+        readings.opinions[opinion.task, opinion.of] = opinion.answer
     if problems:
         raise InputError(problems)
     return readings
@@ -77,15 +128,10 @@ def append_verdicts(
 ) -> None:
     """Add verdicts to a folder's file."""
     rows = [
-        {
-            "claim": pair.claim,
-            "passage": short_digest(pair.text),
-            "verdict": word,
-            **by._asdict(),
-        }
+        VerdictRow(pair.claim, short_digest(pair.text), word)
         for pair, word in verdicts.items()
     ]
-    _append_rows(folder / VERDICTS_FILE, rows)
+    _append_rows(folder / VERDICTS_FILE, by, rows)
 
 
 def append_claims(
@@ -93,14 +139,10 @@ def append_claims(
 ) -> None:
     """Add the claims of texts to a folder's file."""
     rows = [
-        {
-            "text": text,
-            "claims": None if claims is None else list(claims),
-            **by._asdict(),
-        }
+        ClaimsRow(text, None if claims is None else tuple(claims))
         for text, claims in by_text.items()
     ]
-    _append_rows(folder / CLAIMS_FILE, rows)
+    _append_rows(folder / CLAIMS_FILE, by, rows)
 
 
 def append_opinions(
@@ -108,15 +150,10 @@ def append_opinions(
 ) -> None:
     """Add the answers to another task to a folder's file."""
     rows = [
-        {
-            "task": task,
-            "of": list(map(short_digest, texts)),
-            "answer": answer,
-            **by._asdict(),
-        }
+        OpinionRow(task, tuple(map(short_digest, texts)), answer)
         for texts, answer in answers.items()
     ]
-    _append_rows(folder / OPINIONS_FILE, rows)
+    _append_rows(folder / OPINIONS_FILE, by, rows)
 
 
 def write_passages(folder: Path, texts: Mapping[str, str]) -> None:
@@ -127,7 +164,7 @@ def write_passages(folder: Path, texts: Mapping[str, str]) -> None:
         texts: document id -> text.
     """
     rows = (
-        {"id": document_id, "passage": short_digest(text)}
+        PassageRow(document_id, short_digest(text))._asdict()
         for document_id, text in texts.items()
     )
     write_json_lines(folder / PASSAGES_FILE, rows)
@@ -141,30 +178,11 @@ def read_passages(folder: Path) -> dict[str, str]:
     """
     problems: list[Problem] = []
     passages: dict[str, str] = {}
-    for _, row in _read_rows(folder / PASSAGES_FILE, problems):
-        passages[str(row.get("id"))] = str(row.get("passage"))
+    for row in _read_rows(folder / PASSAGES_FILE, PassageRow.read, problems):
+        passages[row.id] = row.passage
     if problems:
         raise InputError(problems)
     return passages
-
-
-def _add_claims(readings: JudgeReadings, row: Mapping[str, Any]) -> None:
-    claims = row["claims"]
-    text = str(row["text"])
-    readings.claims[text] = None if claims is None else _text_list("claims", claims)
-
-
-def _add_verdict(readings: JudgeReadings, row: Mapping[str, Any]) -> None:
-    word = row["verdict"]
-    if word is not None and word not in ENTAILMENT_WORDS:
-        words = f"{', '.join(ENTAILMENT_WORDS)} or null"
-        raise ValueError(f"{word!r} is not a verdict ({words})")
-    readings.verdicts[str(row["claim"]), str(row["passage"])] = word
-
-
-def _add_opinion(readings: JudgeReadings, row: Mapping[str, Any]) -> None:
-    texts = _text_list("of", row["of"])
-    readings.opinions[str(row["task"]), texts] = row["answer"]
 
 
 def _text_list(key: str, content: object) -> tuple[str, ...]:
@@ -180,32 +198,78 @@ def _text_list(key: str, content: object) -> tuple[str, ...]:
     return tuple(content)
 
 
-def _read_rows(path: Path, problems: list[Problem]) -> Iterator[JudgeRow]:
+def _read_rows(
+    path: Path,
+    parse: Callable[[Mapping[str, Any]], StoredRow],
+    problems: list[Problem],
+    *,
+    by: JudgeIdentity | None = None,
+) -> Iterator[StoredRow]:
     """Yield the rows of a file, and add a problem for each line that is none.
 
     The last line is ignored if it is incomplete, because a run was stopped.
+
+    Args:
+        path: the file.
+        parse: returns the row of a stored form.
+        problems: those of lines are added.
+        by: the judge whose rows are read; None: all rows.
     """
     if not path.is_file():
         return
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
         if not line.strip() or not line.endswith(b"\n"):
             continue
-        where = f"{path}:{number}"
         try:
-            row = json.loads(line.decode())
-        except (ValueError, RecursionError) as error:
-            form = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
-            problem = f"is not {form}: {error}"
-            problems.append(Problem(where, problem, "remove the line"))
+            row = _parse_row(_parse_object(line), parse, by, path.name)
+        except ValueError as error:
+            where = f"{path}:{number}"
+            problems.append(Problem(where, str(error), "remove the line"))
             continue
-        if isinstance(row, dict):
-            yield JudgeRow(where, row)
-        else:
-            problems.append(Problem(where, "is not a JSON object", "remove the line"))
+        if row is not None:
+            yield row
 
 
-def _append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+def _parse_object(line: bytes) -> dict[str, Any]:
+    """Return the object of a line; ValueError with the problem if it is none."""
+    try:
+        stored = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        form = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
+        raise ValueError(f"is not {form}: {error}") from None
+    if not isinstance(stored, dict):
+        raise ValueError("is not a JSON object")
+    return stored
+
+
+def _parse_row(
+    stored: Mapping[str, Any],
+    parse: Callable[[Mapping[str, Any]], StoredRow],
+    by: JudgeIdentity | None,
+    file_name: str,
+) -> StoredRow | None:
+    """Return the row of an object; None if it is of another judge.
+
+    Raises:
+        ValueError: with the problem, if it is no row.
+    """
+    try:
+        if by is not None and (stored["judge"], stored.get("prompt", "")) != by:
+            return None
+        return parse(stored)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"is not an entry of {file_name}: {error}") from None
+
+
+def _append_rows(
+    path: Path,
+    by: JudgeIdentity,
+    rows: Iterable[ClaimsRow | VerdictRow | OpinionRow],
+) -> None:
+    lines = [
+        json.dumps({**row._asdict(), **by._asdict()}, ensure_ascii=False) + "\n"
+        for row in rows
+    ]
     if not lines:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

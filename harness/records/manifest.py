@@ -4,28 +4,31 @@ Keys may be added to a version, each with a default, so that earlier folders can
 be read. A key with another name or meaning makes a new version.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
 from harness.identity import retriever_identity
 from harness.records.data_quality import DataQuality
-from harness.records.environment import Commit, Machine
-from harness.records.facts import RetrieverOutcome, StoredJudge
+from harness.records.environment import Commit, Machine, PackageVersion
+from harness.records.facts import RetrieverFailure, RetrieverOutcome, StoredJudge
+from harness.records.jsonl import reads_by
 from harness.records.resolved_tables import (
     ExperimentName,
-    ExperimentTable,
     MeasureName,
     RetrieverName,
-    RetrieverTable,
-    StatisticsTable,
+    RetrieverRecord,
     StoredBudgetConfig,
     StoredDatasetConfig,
     StoredLatencyConfig,
+    StoredPart,
     StoredRelevance,
+    StoredRetriever,
+    StoredStatistics,
     StoredSweep,
+    StoredVectors,
     WrittenExperiment,
 )
 
@@ -49,14 +52,14 @@ class ResolvedExperiment:
     depth: Annotated[int, Field(ge=1, lt=2**63)]
     seed: int
     relevance: StoredRelevance
-    statistics: StatisticsTable
+    statistics: StoredStatistics
     latency: StoredLatencyConfig
-    judge: ExperimentTable | None = None
-    retrievers: tuple[RetrieverTable, ...]
-    """The [[retrievers]] tables, in the order of the file."""
+    judge: StoredPart = None
+    retrievers: tuple[StoredRetriever, ...]
+    """In the order of the file."""
     budget: StoredBudgetConfig = None
     """How the tokens of passages were counted; absent if the experiment names none."""
-    vectors: ExperimentTable | None = None
+    vectors: StoredVectors = None
     """Vectors that were embedded elsewhere."""
     report: bool = True
     """Whether the run wrote its report."""
@@ -64,34 +67,20 @@ class ResolvedExperiment:
     """The sweep with its configurations."""
 
     @property
-    def retriever_tables(self) -> dict[str, ExperimentTable]:
-        """Retriever -> its table."""
-        return {table["name"]: table for table in self.retrievers}
-
-    def uses(self, retriever: str) -> tuple[str, ...]:
-        """The retrievers that a table names under `of`, also within unnamed parts."""
-        return tuple(_retriever_names(self.retriever_tables[retriever].get("of")))
+    def retriever_by_name(self) -> dict[str, RetrieverRecord]:
+        """Name -> its retriever."""
+        return {retriever.name: retriever for retriever in self.retrievers}
 
     def retriever_with_parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it uses, each once, itself first."""
         # A fusion by Qdrant has a collection of its own, and uses no other retriever.
-        if self.retriever_tables[retriever]["kind"] == "qdrant-fusion":
+        record = self.retriever_by_name[retriever]
+        if record.kind == "qdrant-fusion":
             return (retriever,)
         names = {retriever: None}
-        for used in self.uses(retriever):
+        for used in record.uses:
             names.update(dict.fromkeys(self.retriever_with_parts(used)))
         return tuple(names)
-
-
-def _retriever_names(uses: Any) -> Iterator[str]:
-    """Yield the names in the key `of` of a table, which may be nested."""
-    if isinstance(uses, str):
-        yield uses
-    elif isinstance(uses, Mapping):
-        yield from _retriever_names(uses.get("of"))
-    else:
-        for part in uses or ():
-            yield from _retriever_names(part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +103,22 @@ class DatasetFacts:
     """Queries that have scores."""
 
 
+class FileDigest(NamedTuple):
+    """A file of a results folder, and the SHA-256 of its content."""
+
+    path: str
+    """In the folder."""
+    digest: str
+
+
+def _read_digests(stored: Mapping[str, str]) -> tuple[FileDigest, ...]:
+    return tuple(FileDigest(path, digest) for path, digest in stored.items())
+
+
+def _read_versions(stored: Mapping[str, str]) -> tuple[PackageVersion, ...]:
+    return tuple(PackageVersion(name, version) for name, version in stored.items())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The record of one run."""
@@ -133,8 +138,8 @@ class Manifest:
     """ISO 8601, UTC."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Wall time of the run."""
-    versions: Mapping[str, str]
-    """Package -> version."""
+    versions: Annotated[tuple[PackageVersion, ...], reads_by(_read_versions)]
+    """Of Python and of packages."""
     machine: Machine
     git: Commit
     judge: StoredJudge = None
@@ -144,17 +149,31 @@ class Manifest:
 
     Over the same documents; this run has all of these queries.
     """
-    file_digests: Mapping[str, str] = field(default_factory=dict)
-    """Path in the folder -> SHA-256, for every file that is read back."""
+    file_digests: Annotated[tuple[FileDigest, ...], reads_by(_read_digests)] = ()
+    """Of every file that is read back."""
+
+    def digest_of(self, path: str) -> str | None:
+        """The digest of a file; None if the file is not read back."""
+        for stored in self.file_digests:
+            if stored.path == path:
+                return stored.digest
+        return None
+
+    def version_of(self, package: str) -> str:
+        """The version of a package; "" if it was not installed."""
+        for installed in self.versions:
+            if installed.name == package:
+                return installed.version
+        return ""
 
     @property
-    def failed(self) -> dict[str, str]:
-        """The retrievers that failed, each with its reason."""
-        return {
-            name: outcome.error
+    def failed(self) -> tuple[RetrieverFailure, ...]:
+        """The retrievers that failed, in the order of the experiment."""
+        return tuple(
+            RetrieverFailure(name, outcome.error)
             for name, outcome in self.retrievers.items()
             if outcome.error
-        }
+        )
 
     @property
     def finished(self) -> tuple[str, ...]:
@@ -167,11 +186,10 @@ class Manifest:
 
         Pages, and comparisons of folders, recognise it by that.
         """
-        table = self.resolved.retriever_tables[retriever]
-        parts = [
-            self.retriever_identity(part) for part in self.resolved.uses(retriever)
-        ]
-        uses = table.get("of") or ()
+        record = self.resolved.retriever_by_name[retriever]
+        parts = [self.retriever_identity(part) for part in record.uses]
+        uses = record.table.get("of") or ()
         if not isinstance(uses, str):
             parts += [str(part) for part in uses if isinstance(part, Mapping)]
-        return retriever_identity(table, self.retrievers[retriever].provenance, parts)
+        facts = self.retrievers[retriever].provenance
+        return retriever_identity(record.table, facts, parts)

@@ -10,27 +10,35 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset.written_values import parse_json
-from harness.experiment import Experiment
+from harness.experiment import Experiment, JudgeConfig, PartConfig
 from harness.measures import Measure
 from harness.records.consistency import manifest_conflicts
 from harness.records.facts import stored_judge
 from harness.records.jsonl import MAX_NAMED_FAULTS, new_text_file, parse_record
-from harness.records.manifest import Manifest, ResolvedExperiment
+from harness.records.manifest import FileDigest, Manifest, ResolvedExperiment
 from harness.records.properties_csv import PROPERTIES_FILE
 from harness.records.read_artifact import RUN_AGAIN_REMEDY
-from harness.records.resolved_tables import ExperimentTable
+from harness.records.resolved_tables import ExperimentTable, RetrieverRecord
 from harness.records.table_schema import TABLE_NAMES
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import file_digest
 from retrievers.types import stored_facts
 
 MANIFEST_SCHEMA = 2
-MODELLED_TABLES = ("dataset", "relevance", "latency", "budget", "sweep")
-"""The tables of a resolved experiment whose keys are the same for every kind."""
+MODELLED_TABLES = (
+    "dataset",
+    "relevance",
+    "latency",
+    "judge",
+    "budget",
+    "vectors",
+    "sweep",
+)
+"""The tables of a resolved experiment that are models."""
 
 
-def file_digests(folder: Path) -> dict[str, str]:
-    """Return name -> SHA-256 of every file of a results folder that is read back."""
+def file_digests(folder: Path) -> tuple[FileDigest, ...]:
+    """Return the digest of every file of a results folder that is read back."""
     names = [f"{name}.csv" for name in TABLE_NAMES]
     names += ["labels.jsonl", "documents.jsonl", "qrels.trec"]
     # No evaluation without labels; no properties in folders of earlier versions.
@@ -39,7 +47,7 @@ def file_digests(folder: Path) -> dict[str, str]:
             names.append(name)
     rankings = (folder / "rankings").glob("*.jsonl")
     names += sorted(f"rankings/{path.name}" for path in rankings)
-    return {name: file_digest(folder / name) for name in names}
+    return tuple(FileDigest(name, file_digest(folder / name)) for name in names)
 
 
 def resolved_experiment(
@@ -52,14 +60,37 @@ def resolved_experiment(
         measures: its measures, with all their options.
         primary: the one that decides.
     """
-    tables = experiment.resolved()
-    tables |= {
-        "measures": tuple(map(str, measures)),
-        "primary": str(primary),
-        "retrievers": tuple(tables["retrievers"]),
-    }
-    tables |= {name: getattr(experiment, name) for name in MODELLED_TABLES}
-    return ResolvedExperiment(**tables)
+    return ResolvedExperiment(
+        name=experiment.name,
+        dataset=experiment.dataset,
+        primary=str(primary),
+        baseline=experiment.baseline,
+        measures=tuple(map(str, measures)),
+        depth=experiment.depth,
+        seed=experiment.seed,
+        relevance=experiment.relevance,
+        statistics=experiment.statistics,
+        latency=experiment.latency,
+        judge=_judge_part(experiment.judge),
+        retrievers=retriever_records(experiment),
+        budget=experiment.budget,
+        vectors=experiment.vectors,
+        report=experiment.report,
+        sweep=experiment.sweep,
+    )
+
+
+def _judge_part(judge: JudgeConfig | None) -> PartConfig | None:
+    if judge is None:
+        return None
+    options = judge.model_dump(mode="json", by_alias=True, exclude={"kind"})
+    return PartConfig(kind=judge.kind, options=options)
+
+
+def retriever_records(experiment: Experiment) -> tuple[RetrieverRecord, ...]:
+    """Return the retrievers of an experiment, with their defaults."""
+    tables = experiment.resolved()["retrievers"]
+    return tuple(map(RetrieverRecord.read, tables))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -67,12 +98,12 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content = {"schema": MANIFEST_SCHEMA, **asdict(manifest)}
     for name, outcome in manifest.retrievers.items():
         content["retrievers"][name]["provenance"] = stored_facts(outcome.provenance)
-    for name in MODELLED_TABLES:
-        table = content["resolved"][name]
-        if table is not None:
-            stored_table = table.model_dump(mode="json", by_alias=True)
-            content["resolved"][name] = stored_table
+    content["experiment"] = manifest.experiment.options
+    content["resolved"] = _stored_experiment(manifest.resolved)
+    content["versions"] = dict(manifest.versions)
+    content["file_digests"] = dict(manifest.file_digests)
     content["judge"] = stored_judge(manifest.judge)
+    content["machine"]["threads"] = dict(manifest.machine.threads)
     if manifest.machine.load is None:
         del content["machine"]["load"]
     quality = content["ledger"]
@@ -80,6 +111,19 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     text = json.dumps(content, ensure_ascii=False, indent=1, default=str)
     with new_text_file(folder / "manifest.json") as file:
         file.write(text + "\n")
+
+
+def _stored_experiment(resolved: ResolvedExperiment) -> dict[str, Any]:
+    """Return an experiment with its defaults as a manifest has it."""
+    content = asdict(resolved)
+    content["retrievers"] = [
+        retriever.table.options for retriever in resolved.retrievers
+    ]
+    for name in MODELLED_TABLES:
+        table = getattr(resolved, name)
+        if table is not None:
+            content[name] = table.model_dump(mode="json", by_alias=True)
+    return content
 
 
 def read_manifest(folder: Path) -> Manifest:

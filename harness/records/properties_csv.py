@@ -114,7 +114,7 @@ def value_text(value: PropertyValue) -> str:
 
 def has_properties(manifest: Manifest) -> bool:
     """Whether a run wrote properties; earlier versions wrote none."""
-    return PROPERTIES_FILE in manifest.file_digests
+    return manifest.digest_of(PROPERTIES_FILE) is not None
 
 
 def read_properties(

@@ -56,7 +56,7 @@ def refuse_changed_file(folder: Path, manifest: Manifest, name: str) -> None:
         InputError: it has another digest, or cannot be read.
     """
     try:
-        if manifest.file_digests.get(name) != file_digest(folder / name):
+        if manifest.digest_of(name) != file_digest(folder / name):
             raise ValueError(FILE_CHANGED)
     except (OSError, ValueError) as error:
         raise unreadable_file(folder / name, error) from None

@@ -18,12 +18,16 @@ from harness.experiment import (
     BudgetConfig,
     DatasetConfig,
     LatencyConfig,
+    PartConfig,
+    RawTable,
     RelevanceConfig,
+    StoredVectorsConfig,
     Sweep,
     parse_statistics,
 )
 from harness.measures import parse_measure
-from harness.records.jsonl import parse_record
+from harness.records.jsonl import parse_record, reads_by
+from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from retrievers.options.tables import validated
 
@@ -46,8 +50,22 @@ UsedRetrievers = str | UsedPart | list["str | UsedPart"] | None
 """The key `of` of a retriever's table."""
 
 
+def _read_part(table: ExperimentTable | None) -> PartConfig | None:
+    """Return a kind with its options, whose class need not be installed here."""
+    if table is None:
+        return None
+    kind = table.get("kind", "")
+    if not isinstance(kind, str):
+        raise ValueError(f"kind is {kind!r:.40}, not a text")
+    options = {key: option for key, option in table.items() if key != "kind"}
+    return PartConfig(kind=kind, options=options)
+
+
+StoredPart = Annotated[PartConfig | None, reads_by(_read_part)]
+
+
 @dataclass(frozen=True, slots=True)
-class RetrieverKeys:
+class _RetrieverKeys:
     """The keys of a retriever's table that are read back.
 
     Its other options depend on packages that need not be installed here.
@@ -56,9 +74,61 @@ class RetrieverKeys:
     name: RetrieverName
     kind: str
     of: UsedRetrievers = None
-    encoder: ExperimentTable | None = None
-    rerank: ExperimentTable | None = None
-    chunk: ExperimentTable | None = None
+    encoder: StoredPart = None
+    rerank: StoredPart = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverRecord:
+    """A retriever of a run, with its defaults.
+
+    It can be read without the package of its kind.
+    """
+
+    name: str
+    kind: str
+    of: UsedRetrievers
+    """The retrievers that it uses; a part without a name has its own."""
+    encoder: PartConfig | None
+    rerank: PartConfig | None
+    derived_from: str
+    """The retriever whose vectors are made smaller; "" if there is none."""
+    comparable_scores: bool
+    """Whether its scores are declared to be comparable between queries."""
+    table: RawTable
+    """All of its table, as it is stored: only its kind knows the other keys."""
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any]) -> RetrieverRecord:
+        """Return the record of a table; ValueError if a key that is used is wrong."""
+        keys = parse_record(_RetrieverKeys, json.dumps(table, default=str))
+        raw_table = RawTable(table)
+        return cls(
+            name=keys.name,
+            kind=keys.kind,
+            of=keys.of,
+            encoder=keys.encoder,
+            rerank=keys.rerank,
+            derived_from=raw_table.text("derived_from"),
+            comparable_scores=bool(raw_table.get("comparable_scores")),
+            table=raw_table,
+        )
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The retrievers that it names under `of`, also within unnamed parts."""
+        return tuple(_retriever_names(self.of))
+
+
+def _retriever_names(used: UsedRetrievers) -> Iterator[str]:
+    """Yield the names in the key `of`, which may be nested."""
+    if isinstance(used, str):
+        yield used
+    elif isinstance(used, UsedPart):
+        yield from _retriever_names(used.of)
+    else:
+        for part in used or ():
+            yield from _retriever_names(part)
 
 
 @contextmanager
@@ -80,10 +150,20 @@ def _parse_model(model: type[BaseModel], table: object) -> BaseModel | None:
         return validated(model, table, "")
 
 
-def _check_statistics(table: ExperimentTable) -> ExperimentTable:
+def _read_statistics(table: ExperimentTable) -> Statistics:
     with _as_value_errors():
-        parse_statistics(table, "")
-    return table
+        return parse_statistics(table, "")
+
+
+def _read_vectors(table: ExperimentTable | None) -> StoredVectorsConfig | None:
+    """Return where vectors were; keys of a later version are ignored."""
+    if table is None:
+        return None
+    model_fields = StoredVectorsConfig.model_fields
+    keys = {field.alias or name for name, field in model_fields.items()}
+    options = {key: option for key, option in table.items() if key in keys}
+    with _as_value_errors():
+        return validated(StoredVectorsConfig, options, "")
 
 
 def _check_measure(name: str) -> str:
@@ -92,8 +172,8 @@ def _check_measure(name: str) -> str:
     return name
 
 
-def _check_written(table: ExperimentTable) -> ExperimentTable:
-    """Refuse an experiment that no TOML file can hold."""
+def _read_written(table: ExperimentTable) -> RawTable:
+    """Return an experiment as it was written, if a TOML file can hold it."""
     for key in ("name", "dataset", "retrievers"):
         if key not in table:
             raise ValueError(f"{key!r} is missing")
@@ -103,12 +183,7 @@ def _check_written(table: ExperimentTable) -> ExperimentTable:
         tomli_w.dumps(table)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"cannot be written as TOML: {error}") from None
-    return table
-
-
-def _check_retriever(table: ExperimentTable) -> ExperimentTable:
-    parse_record(RetrieverKeys, json.dumps(table, default=str))
-    return table
+    return RawTable(table)
 
 
 def _reads(model: type[BaseModel]) -> PlainValidator:
@@ -121,7 +196,8 @@ StoredRelevance = Annotated[RelevanceConfig, _reads(RelevanceConfig)]
 StoredSweep = Annotated[Sweep | None, _reads(Sweep)]
 StoredLatencyConfig = Annotated[LatencyConfig | None, _reads(LatencyConfig)]
 StoredBudgetConfig = Annotated[BudgetConfig | None, _reads(BudgetConfig)]
-StatisticsTable = Annotated[ExperimentTable, AfterValidator(_check_statistics)]
-RetrieverTable = Annotated[ExperimentTable, AfterValidator(_check_retriever)]
+StoredStatistics = Annotated[Statistics, reads_by(_read_statistics)]
+StoredRetriever = Annotated[RetrieverRecord, reads_by(RetrieverRecord.read)]
+StoredVectors = Annotated[StoredVectorsConfig | None, reads_by(_read_vectors)]
 MeasureName = Annotated[str, AfterValidator(_check_measure)]
-WrittenExperiment = Annotated[ExperimentTable, AfterValidator(_check_written)]
+WrittenExperiment = Annotated[RawTable, reads_by(_read_written)]

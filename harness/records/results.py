@@ -286,7 +286,8 @@ def read_complete_manifest(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
     refuse_outside_links(folder)
     problems: list[Problem] = []
-    for name in manifest.file_digests:
+    for stored in manifest.file_digests:
+        name = stored.path
         # A missing evaluation is computed again.
         if name != "evaluation.json" and not (folder / name).is_file():
             where = str(folder / name)

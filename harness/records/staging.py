@@ -4,9 +4,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from harness.identity import run_identity
+from harness.identity import RunIdentity, run_identity
 from harness.records.csv_table import read_table_columns
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
@@ -105,14 +104,14 @@ def _what_would_be_lost(earlier: Path, newer: Path) -> str:
         return "what cannot be read"
     if not before.dataset.scored and not after.dataset.scored:
         rankings = {
-            name: digest
-            for name, digest in before.file_digests.items()
-            if name.startswith("rankings/")
+            stored
+            for stored in before.file_digests
+            if stored.path.startswith("rankings/")
         }
-        has_all_rankings = rankings.items() <= after.file_digests.items()
+        has_all_rankings = rankings <= set(after.file_digests)
         return "" if has_all_rankings else "other rankings"
-    digest = before.file_digests.get("scores.csv")
-    if digest is not None and digest == after.file_digests.get("scores.csv"):
+    digest = before.digest_of("scores.csv")
+    if digest is not None and digest == after.digest_of("scores.csv"):
         return ""
     try:
         has_all_scores = _read_scores(earlier).items() <= _read_scores(newer).items()
@@ -131,7 +130,7 @@ def _read_scores(folder: Path) -> dict[tuple[str, ...], str]:
     return dict(zip(keys, map(repr, table["value"]), strict=True))
 
 
-def stored_identity(folder: Path) -> tuple[Any, Any] | None:
+def stored_identity(folder: Path) -> RunIdentity | None:
     """Return the identity of a folder's experiment and data; None if unreadable."""
     manifest = _readable_manifest(folder)
     if manifest is None:

@@ -118,7 +118,11 @@ def whole_milliseconds_text(value: float) -> str:
 
     >>> whole_milliseconds_text(9.51), whole_milliseconds_text(2216.4)
     ('9.5', '2,216')
+    >>> whole_milliseconds_text(0.03)
+    '<0.1'
     """
+    if 0 < value < 0.05:
+        return "<0.1"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 

@@ -33,7 +33,7 @@ def citation_texts(view: View) -> list[Citation]:
     queries = count_units(view.n, view.evaluation.clusters)
     sentence = _citation_sentence(view, queries)
     digest = manifest.dataset.digest
-    version = manifest.versions["retriever-harness"]
+    version = manifest.version_of("retriever-harness")
     key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
     retrievers = count_of(len(view.retrievers), "retriever")
     bibtex = (

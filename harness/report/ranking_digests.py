@@ -63,7 +63,6 @@ def read_ranking_digests(
         relevant,
         cutoff=cutoff,
         primary_depth=depth if primary.get("ideal") == "retrieved-all" else cutoff,
-        document_ids={},
     )
     return {
         retriever: reader.read(results.iter_rankings(retriever))
@@ -81,8 +80,6 @@ class _DigestReader:
     """Of the primary measure."""
     primary_depth: int
     """Number of hits that the primary measure uses."""
-    document_ids: dict[str, str]
-    """One string per document, which all digests share."""
 
     def read(self, rankings: Iterable[QueryRanking]) -> RankingDigest:
         """Return the digest of one retriever's rankings."""
@@ -119,14 +116,14 @@ class _DigestReader:
         )
 
     def _shared_ids(self, documents: Sequence[str]) -> tuple[str, ...]:
-        """Return the first hits, as shared strings."""
+        """Return the first hits, as strings that all digests share."""
         first = documents[: max(self.primary_depth, KEPT_RANKS)]
-        return tuple(self.document_ids.setdefault(doc, doc) for doc in first)
+        return tuple(map(sys.intern, first))
 
     def _relevant_ranks(self, query_id: str, ranking: Ranking) -> dict[str, int]:
         relevant = self.relevant[query_id]
         return {
-            self.document_ids.setdefault(doc, doc): rank
+            sys.intern(doc): rank
             for rank, doc in enumerate(ranking.doc_ids, start=1)
             if doc in relevant
         }

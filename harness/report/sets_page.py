@@ -158,7 +158,7 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
         "beyond": len(sets) >= MIN_SETS,
         "costs": _costs_by_set(sets),
         "folders": [results_path(results) for results in sets],
-        "version": sets[0].manifest.versions["retriever-harness"],
+        "version": sets[0].manifest.version_of("retriever-harness"),
         "lang": language_attribute(views[0].language),
         "browser": _query_browser(list(comparison.sets), views),
     }

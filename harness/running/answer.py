@@ -37,8 +37,8 @@ class RunState:
     resources: Resources
     runs: dict[str, Run]
     """Retriever -> its run, of those that are complete."""
-    conversations: Mapping[str, str]
-    """Retriever -> how it uses the history of a query."""
+    retrievers: Mapping[str, BuiltRetriever]
+    """Name -> retriever, of all of the experiment."""
     results: dict[tuple[int, str, int], StageResult] = field(default_factory=dict)
     """(`id` of a retriever, its conversation, trial) -> its answers.
 
@@ -57,7 +57,7 @@ class RunState:
 
         If it has fewer trials, those of its first one.
         """
-        conversation = self.conversations[name]
+        conversation = self.retrievers[name].conversation
         for trial in (self.trial, 1):
             result = self.results.get((id(part), conversation, trial))
             if result is not None:

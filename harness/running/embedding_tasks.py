@@ -123,7 +123,7 @@ def _document_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderText
                 encoders.append((dense.reduction.native_encoder, True))
             for encoder, verification in encoders:
                 fingerprint = encoder.fingerprint_for("document")
-                texts = EncoderTexts(encoder, _config(built, encoder))
+                texts = EncoderTexts(encoder, built.model_configs[id(encoder)])
                 texts = by_fingerprint.setdefault(fingerprint, texts)
                 texts.choices[PassageChoice(dense.chunks, verification)] = None
     return list(by_fingerprint.values())
@@ -135,14 +135,9 @@ def _query_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderTexts]:
     for built in retrievers:
         for dense in built.dense_parts:
             fingerprint = dense.encoder.fingerprint_for("query")
-            texts = EncoderTexts(dense.encoder, _config(built, dense.encoder))
+            texts = EncoderTexts(dense.encoder, built.model_configs[id(dense.encoder)])
             by_fingerprint.setdefault(fingerprint, texts)
     return list(by_fingerprint.values())
-
-
-def _config(built: BuiltRetriever, encoder: Encoder) -> PartConfig:
-    table = dict(built.model_configs[id(encoder)])
-    return PartConfig(kind=table.pop("kind"), options=table)
 
 
 def _distinct_queries(built: BuiltExperiment) -> list[Passage]:

@@ -77,18 +77,19 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
         latencies = records.read_latencies(folder, manifest)
     except (InputError, OSError, ValueError):
         return timings  # no results, or not of today's form
-    resolved = experiment.resolved()
     if (
         manifest.dataset.digest != dataset.digest
         or manifest.resolved.depth != experiment.depth
         or manifest.resolved.latency != experiment.latency
     ):
         return timings
-    tables = {table["name"]: table for table in resolved["retrievers"]}
-    earlier_tables = manifest.resolved.retriever_tables
+    retrievers = {
+        retriever.name: retriever for retriever in records.retriever_records(experiment)
+    }
+    earlier_retrievers = manifest.resolved.retriever_by_name
     for retriever in manifest.finished:
         parts = manifest.resolved.retriever_with_parts(retriever)
-        if any(tables.get(part) != earlier_tables[part] for part in parts):
+        if any(retrievers.get(part) != earlier_retrievers[part] for part in parts):
             continue
         latency_by_retriever[retriever] = latencies.get(retriever, {})
         facts = manifest.retrievers[retriever].provenance.answers

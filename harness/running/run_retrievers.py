@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.experiment import LoadedExperiment
-from harness.records import Run, StageLatency
+from harness.records import RetrieverFailure, Run, StageLatency
 from harness.running.answer import ReplayableResult, RunState, answer_queries
 from harness.running.context import RunContext, run_resources
 from harness.running.latency import is_timed, request_latency, time_retriever
@@ -59,7 +59,7 @@ def run_retrievers(
         context,
         run_resources(context),
         runs=dict(reused),
-        conversations={built.name: built.conversation for built in retrievers},
+        retrievers={built.name: built for built in retrievers},
     )
     pending = [built for built in retrievers if built.name not in reused]
     check_requirements(pending, context)
@@ -83,8 +83,8 @@ def order_as_in_file(runs: Mapping[str, Run], loaded: LoadedExperiment) -> list[
     """
     ordered = [runs[config.name] for config in loaded.experiment.retrievers]
     if all(run.error for run in ordered):
-        reasons = [(run.retriever, run.error) for run in ordered]
-        raise BackendError("\n".join(failure_lines(reasons)))
+        failures = [RetrieverFailure(run.retriever, run.error) for run in ordered]
+        raise BackendError("\n".join(failure_lines(failures)))
     return ordered
 
 

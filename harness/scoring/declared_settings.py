@@ -17,7 +17,7 @@ UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
 
 def settings_of_run(manifest: Manifest) -> Settings:
     """Return the statistics of a run."""
-    settings = Settings.from_table(
+    settings = Settings.from_statistics(
         manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
     )
     if settings.looks is None:

@@ -57,9 +57,7 @@ def rescore(
         queries={
             query_id: results.queries[query_id].query for query_id in graded.grades
         },
-        statistics=Statistics(
-            cluster=declared.get("cluster"), weight=declared.get("weight")
-        ),
+        statistics=Statistics(cluster=declared.cluster, weight=declared.weight),
     )
     trials = {
         retriever: partial(results.trials, retriever)

@@ -57,8 +57,8 @@ def stored_scores(results: Results) -> Scores:
     queries = [results.queries[query_id].query for query_id in scores.ids]
     return replace(
         scores,
-        clusters=query_clusters(queries, declared.get("cluster")),
-        weights=query_weights(queries, declared.get("weight")),
+        clusters=query_clusters(queries, declared.cluster),
+        weights=query_weights(queries, declared.weight),
     )
 
 

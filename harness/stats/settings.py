@@ -1,10 +1,10 @@
 """The keys of the table [statistics]."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
+from typing import Literal, Self, get_args, get_type_hints
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -15,10 +15,7 @@ DEFAULT_DIFFERENCE_SHARE = 0.05
 """Share of the measure's range: the difference to plan for if none is declared."""
 MAX_MARGIN = 1e100
 """No measure has such a range; squares of larger numbers overflow."""
-PYDANTIC_CONFIG: Mapping[str, Any] = {
-    "use_attribute_docstrings": True,
-    "extra": "forbid",
-}
+PYDANTIC_CONFIG = {"use_attribute_docstrings": True, "extra": "forbid"}
 """How pydantic shows these tables in the schema of an experiment."""
 
 
@@ -26,7 +23,7 @@ PYDANTIC_CONFIG: Mapping[str, Any] = {
 class Looks:
     """How often, and at how many queries, the question will be tested."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = PYDANTIC_CONFIG
+    __pydantic_config__ = PYDANTIC_CONFIG
     queries: tuple[int, ...]
     """Rising numbers of queries in all; the last one is the end."""
 
@@ -35,7 +32,7 @@ class Looks:
 class Statistics:
     """How differences are tested and reported."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = PYDANTIC_CONFIG
+    __pydantic_config__ = PYDANTIC_CONFIG
     test: TestName = "randomization"
     """The test that decides: of the mean (randomization, t), or of the typical query
     (wilcoxon: exact signed ranks).
@@ -129,22 +126,19 @@ class Settings(Statistics):
     """
 
     @classmethod
-    def from_table(
-        cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()
+    def from_statistics(
+        cls, statistics: Statistics, seed: int = 0, earlier: tuple[int, ...] = ()
     ) -> Self:
-        """Return the settings in a table, such as `[statistics]` of a manifest.
+        """Return the settings of an experiment's statistics.
 
         Args:
-            table: as it is in the file.
+            statistics: as the experiment declares them.
             seed: of all draws.
             earlier: how many queries each earlier look had.
         """
-        arguments = dict(table)
-        looks = table.get("looks")
-        if isinstance(looks, Mapping):
-            looks = Looks(tuple(looks["queries"]))
-        arguments["looks"] = looks
-        return cls(**arguments, seed=seed, earlier=earlier)
+        names = [key.name for key in fields(Statistics)]
+        declared = {name: getattr(statistics, name) for name in names}
+        return cls(**declared, seed=seed, earlier=earlier)
 
     @property
     def level(self) -> float:

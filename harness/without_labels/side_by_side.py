@@ -12,6 +12,7 @@ from harness.pages import content_security_policy, page_head, visible_text
 from harness.records import Results
 from harness.stats.rank_overlap import rank_overlap
 from harness.without_labels.layout import TryFolder
+from harness.without_labels.titles import DocumentTitle
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 SHOWN_RANKS = 5
@@ -84,7 +85,7 @@ def write_rankings_page(
     folder: TryFolder,
     results: Results,
     rankings: Sequence[QuestionRankings],
-    titles: Mapping[str, str],
+    titles: Sequence[DocumentTitle],
 ) -> None:
     """Write the page of rankings side by side: no scores, no order of retrievers.
 
@@ -99,7 +100,8 @@ def write_rankings_page(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
     )
     style = loader.get_source(env, "rankings.css")[0]
-    questions = [_shown_question(row, results, titles) for row in rankings]
+    title_by_document = {title.document_id: title.text for title in titles}
+    questions = [_shown_question(row, results, title_by_document) for row in rankings]
     page = env.get_template("rankings.html").render(
         head=page_head(
             f"{folder.name}: rankings side by side",

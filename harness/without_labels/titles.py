@@ -3,8 +3,6 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference
@@ -24,18 +22,18 @@ MADE_FIELD = "made"
 """The field of a query that says what it was made from."""
 
 
+class DocumentTitle(NamedTuple):
+    """The title of one document."""
+
+    document_id: str
+    text: str
+
+
 class TitledCorpus(NamedTuple):
     """The documents without titles as a data set, and their titles."""
 
     reference: DatasetReference
-    titles: Mapping[str, str]
-    """Document -> its title."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Title:
-    document_id: str
-    text: str
+    titles: tuple[DocumentTitle, ...]
 
 
 def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
@@ -46,13 +44,13 @@ def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
     Raises:
         InputError: fewer than two documents have a title.
     """
-    titles: list[_Title] = []
+    titles: list[DocumentTitle] = []
     part = folder.titles / f"{DOCUMENTS_FILE}.part"
     with explain_write_errors(part):
         folder.titles.mkdir(parents=True, exist_ok=True)
         with open_text_file(part, "w") as file:
             for document in dataset.documents():
-                titles.append(_Title(document.id, document.title))
+                titles.append(DocumentTitle(document.id, document.title))
                 row = {"id": document.id, "text": text_without_title(document)}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
         os.replace(part, folder.titles / DOCUMENTS_FILE)  # noqa: PTH105
@@ -72,10 +70,10 @@ def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
         documents=DOCUMENTS_FILE,
         queries=(QUESTIONS_FILE,),
     )
-    return TitledCorpus(reference, {title.document_id: title.text for title in titles})
+    return TitledCorpus(reference, tuple(titles))
 
 
-def _choose_titles(titles: list[_Title]) -> list[_Title]:
+def _choose_titles(titles: list[DocumentTitle]) -> list[DocumentTitle]:
     """Return up to twenty titles that one document alone has, by a hash of its id."""
     occurrences = Counter(title.text.casefold() for title in titles)
     usable = [

@@ -187,7 +187,7 @@ def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
 def _incomplete(evaluation: Evaluation) -> Conclusion:
     """Return the conclusion if retrievers failed."""
     failed = evaluation.failed
-    headline = f"No recommendation: {failure_summary(failed.items())}"
+    headline = f"No recommendation: {failure_summary(failed)}"
     reason = ""
     if evaluation.others:
         reason = f"{evaluation.leader} leads the others."

@@ -175,8 +175,8 @@ def _length_phrase(name: SliceName) -> str:
 
 def _document_phrase(name: SliceName) -> str:
     adjective = "shorter" if name.condition is Condition.AT_MOST else "longer"
-    limit = f"{_limit_words(name)} characters"
-    return f"the relevant document is {adjective} ({limit})"
+    limit = f"{_limit_words(name)} characters on average"
+    return f"the query's relevant documents are {adjective} ({limit})"
 
 
 def _shared_phrase(name: SliceName) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from harness.english import names_or_count
+from harness.records import RetrieverFailure
 
 MAX_REASON_LENGTH = 100
 """Characters of the reason in a headline."""
@@ -21,54 +22,59 @@ def failure_line(retriever: str, reason: str) -> str:
     return f"{retriever}: {reason}"
 
 
-def failure_lines(reasons: Iterable[tuple[str, str]], run: str = "") -> list[str]:
+def failure_lines(failures: Iterable[RetrieverFailure], run: str = "") -> list[str]:
     """Return a line for each failed retriever.
 
     Args:
-        reasons: retrievers with the reason of each.
+        failures: retrievers with the reason of each.
         run: the name of their run, if there are several.
     """
     prefix = f"{run}: " if run else ""
     return [
-        f"{prefix}{failure_line(retriever, reason)}" for retriever, reason in reasons
+        f"{prefix}{failure_line(failure.retriever, failure.reason)}"
+        for failure in failures
     ]
 
 
-def failure_summary(reasons: Iterable[tuple[str, str]]) -> str:
+def failure_summary(failures: Iterable[RetrieverFailure]) -> str:
     """Return which retrievers failed, with the first reason, in one line.
 
-    >>> failure_summary([("ours", "connection refused")])
+    >>> first = RetrieverFailure("ours", "connection refused")
+    >>> failure_summary([first])
     'ours failed (connection refused)'
-    >>> failure_summary([("ours", "refused"), ("hybrid", skipped_reason(["ours"]))])
-    'ours and hybrid failed (refused)'
+    >>> failure_summary([first, RetrieverFailure("hybrid", skipped_reason(["ours"]))])
+    'ours and hybrid failed (connection refused)'
     """
-    (first, reason), *others = reasons
-    failed = names_or_count([first, *(retriever for retriever, _ in others)], 3)
-    return f"{failed} failed ({_brief_reason(first, reason, MAX_REASON_LENGTH)})"
+    first, *others = failures
+    retrievers = [first.retriever, *(other.retriever for other in others)]
+    failed = names_or_count(retrievers, 3)
+    return f"{failed} failed ({_brief_reason(first, MAX_REASON_LENGTH)})"
 
 
-def short_failure(reasons: Iterable[tuple[str, str]]) -> str:
+def short_failure(failures: Iterable[RetrieverFailure]) -> str:
     """Return the same for a line that begins with the word "failed".
 
-    >>> short_failure([("ours", "connection refused"), ("hybrid", "…")])
+    >>> first = RetrieverFailure("ours", "connection refused")
+    >>> short_failure([first, RetrieverFailure("hybrid", "…")])
     'ours (connection refused) and 1 more'
     """
-    (first, reason), *others = reasons
+    first, *others = failures
     further = f" and {len(others)} more" if others else ""
-    retriever = first[:MAX_SHORT_NAME]
+    retriever = first.retriever[:MAX_SHORT_NAME]
     room = MAX_SHORT_LENGTH - len(retriever) - len(further) - len(" ()")
-    return f"{retriever} ({_brief_reason(first, reason, room)}){further}"
+    return f"{retriever} ({_brief_reason(first, room)}){further}"
 
 
-def _brief_reason(retriever: str, reason: str, room: int) -> str:
+def _brief_reason(failure: RetrieverFailure, room: int) -> str:
     """Return the first clause of a reason, cut to a room.
 
     It is without the retriever's name and without what to do about it.
 
-    >>> _brief_reason("ours", "ours: refused; is it running?", 20)
+    >>> _brief_reason(RetrieverFailure("ours", "ours: refused; is it running?"), 20)
     'refused'
     """
-    clause = reason.partition("\n")[0].removeprefix(f"{retriever}: ")
+    first_line = failure.reason.partition("\n")[0]
+    clause = first_line.removeprefix(f"{failure.retriever}: ")
     clause = clause.partition(";")[0].rstrip(".")
     return clause if len(clause) <= room else f"{clause[: room - 1].rstrip()}…"
 

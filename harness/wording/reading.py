@@ -38,20 +38,23 @@ def column_lines(dataset: Dataset) -> Iterator[str]:
 
     Each column with its meaning, and how many labels it has.
     """
-    for file, kinds_by_column in dataset.columns.items():
-        rows = dataset.table_sizes.get(file, {}).get("row")
-        yield f"{file}: {count_of(rows, 'row')}" if rows else f"{file}:"
-        columns = [" ".join(name.split()) or "(no name)" for name in kinds_by_column]
+    for table in dataset.tables:
+        rows = dataset.table_sizes.get(table.file, {}).get("row")
+        yield f"{table.file}: {count_of(rows, 'row')}" if rows else f"{table.file}:"
+        columns = [
+            " ".join(column.name.split()) or "(no name)" for column in table.columns
+        ]
         width = max(map(len, columns), default=0)
-        kinds = list(kinds_by_column.values())
+        kinds = [column.kind for column in table.columns]
         for column, kind in zip(columns, kinds, strict=True):
             meaning = _column_meaning(kind, kinds)
             counts = _label_counts(dataset, kind)
             suffix = f" ({counts})" if counts else ""
             yield f"  {column:<{width}} -> {meaning}{suffix}"
+    files = {table.file for table in dataset.tables}
     for folder, file_counts in dataset.table_sizes.items():
         is_single_data_file = len(file_counts) == 1 and folder == dataset.path
-        if folder not in dataset.columns and not is_single_data_file:
+        if folder not in files and not is_single_data_file:
             documents = count_of(dataset.document_count, "document")
             yield f"{folder}: {_file_counts(file_counts)} -> {documents}"
 

@@ -40,7 +40,7 @@ def short_verdict(evaluation: Evaluation) -> ShortVerdict:
 def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
     """Return why no pair decides; None if one may."""
     if evaluation.failed:
-        words = short_failure(evaluation.failed.items())
+        words = short_failure(evaluation.failed)
         return ShortVerdict("muted", "×", "failed", "", words)
     if not evaluation.measured:
         return ShortVerdict("muted", "", "no scores", "", "every score is 0")

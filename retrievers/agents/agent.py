@@ -66,7 +66,7 @@ class Agent(Retriever):
 
     @property
     def _tool_names(self) -> list[str]:
-        return [tool["function"]["name"] for tool in self.toolbox.definitions]
+        return [tool.name for tool in self.toolbox.definitions]
 
     def check(self) -> None:
         """Check that there is a key for the model, and what the tools need."""

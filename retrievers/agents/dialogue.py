@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from retrievers.agents.tool_model import (
     Message,
+    NumberedCall,
     ToolCall,
     ToolReply,
     ToolRequest,
 )
-from retrievers.agents.tool_table import ANSWER, ANSWER_TOOL, Definition
+from retrievers.agents.tool_table import ANSWER, ANSWER_TOOL, ToolDefinition
 from retrievers.agents.toolbox import ToolResult
 from retrievers.ids import hit_id
 from retrievers.trace import AgentEnd, ToolUse, Trace
@@ -64,15 +65,15 @@ class Dialogue:
         self,
         query_text: str,
         use: Callable[[str, str], ToolResult],
-        definitions: list[Definition],
+        definitions: tuple[ToolDefinition, ...],
         limits: DialogueLimits,
     ) -> None:
         self._use = use
         self._definitions = definitions
         self._limits = limits
         self._messages: list[Message] = [
-            {"role": "system", "content": SYSTEM_PROMPT},
-            {"role": "user", "content": query_text},
+            Message("system", SYSTEM_PROMPT),
+            Message("user", query_text),
         ]
         self._replies: list[ToolReply] = []
         self._uses: list[ToolUse] = []
@@ -125,11 +126,11 @@ class Dialogue:
     def _next_request(self, *, must_answer: bool) -> ToolRequest:
         """Return the next request; with the answer as only tool near the limit."""
         if not must_answer:
-            return ToolRequest(list(self._messages), self._definitions)
-        last_call = {"role": "user", "content": LAST_CALL_PROMPT}
+            return ToolRequest(tuple(self._messages), self._definitions)
+        last_call = Message("user", LAST_CALL_PROMPT)
         if last_call not in self._messages:
             self._messages.append(last_call)
-        return ToolRequest(list(self._messages), [ANSWER])
+        return ToolRequest(tuple(self._messages), (ANSWER,))
 
     def _exceeds_tokens(self, request: ToolRequest) -> bool:
         spent = sum(reply.tokens for reply in self._replies)
@@ -139,23 +140,15 @@ class Dialogue:
     def _use_tools(self, reply: ToolReply) -> None:
         """Use the tools that a reply asks for, and add what they return."""
         first_number = len(self._uses) + 1
-        ids = [f"call_{first_number + i}" for i in range(len(reply.tool_calls))]
-        self._messages.append(
-            {
-                "role": "assistant",
-                "content": reply.text,
-                "tool_calls": [
-                    _tool_call_json(id_, call)
-                    for id_, call in zip(ids, reply.tool_calls, strict=True)
-                ],
-            }
+        calls = tuple(
+            NumberedCall(f"call_{number}", call)
+            for number, call in enumerate(reply.tool_calls, start=first_number)
         )
-        for id_, call in zip(ids, reply.tool_calls, strict=True):
+        self._messages.append(Message("assistant", reply.text, calls))
+        for id_, call in calls:
             result = self._use(call.tool, call.arguments)
             self._uses.append(ToolUse(call.tool, call.arguments, result.hits))
-            self._messages.append(
-                {"role": "tool", "tool_call_id": id_, "content": result.text}
-            )
+            self._messages.append(Message("tool", result.text, tool_call_id=id_))
 
     def _remind(self, reply: ToolReply) -> bool:
         """Ask once more after a reply that is out of form; False if that was done."""
@@ -163,8 +156,8 @@ class Dialogue:
             return False
         self._is_reminded = True
         self._messages += [
-            {"role": "assistant", "content": reply.text or "(no text)"},
-            {"role": "user", "content": FORM_PROMPT},
+            Message("assistant", reply.text or "(no text)"),
+            Message("user", FORM_PROMPT),
         ]
         return True
 
@@ -220,8 +213,3 @@ def _ids_in(arguments: str) -> list[str] | None:
 
 def _distinct(doc_ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(doc_ids))
-
-
-def _tool_call_json(id_: str, call: ToolCall) -> Message:
-    function = {"name": call.tool, "arguments": call.arguments}
-    return {"id": id_, "type": "function", "function": function}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
+from retrievers.agents.tool_table import ToolDefinition
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.services import remote_model
@@ -20,8 +20,6 @@ from retrievers.services.concurrency import run_request
 from retrievers.services.service_errors import RequestRefused, explain_unreadable
 from retrievers.texts.token_estimate import estimate_tokens
 
-Message = dict[str, Any]
-"""A message in the JSON of a request."""
 _TEMPERATURE = "temperature"
 
 
@@ -59,15 +57,50 @@ def reply_from_json(text: str) -> ToolReply:
     return _REPLIES.validate_json(text)
 
 
+class NumberedCall(NamedTuple):
+    """A tool that the model asked for, with the id by which its result is named."""
+
+    id: str
+    call: ToolCall
+
+    def as_object(self) -> dict[str, object]:
+        """Return the call as the chat protocol has it."""
+        function = {"name": self.call.tool, "arguments": self.call.arguments}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+class Message(NamedTuple):
+    """A message of a dialogue."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[NumberedCall, ...] = ()
+    """What the assistant asks for."""
+    tool_call_id: str = ""
+    """Of the call whose result a tool returns."""
+
+    def as_object(self) -> dict[str, object]:
+        """Return the message as the chat protocol has it."""
+        message: dict[str, object] = {"role": self.role}
+        if self.tool_call_id:
+            message["tool_call_id"] = self.tool_call_id
+        message["content"] = self.content
+        if self.tool_calls:
+            message["tool_calls"] = [call.as_object() for call in self.tool_calls]
+        return message
+
+
 class ToolRequest(NamedTuple):
     """All messages so far, and the tools that may be used."""
 
-    messages: Sequence[Message]
-    tools: Sequence[Mapping[str, Any]]
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
 
     def as_json(self) -> str:
         """Return the text by which its reply is cached."""
-        return json.dumps(self, ensure_ascii=False, sort_keys=True)
+        messages = [message.as_object() for message in self.messages]
+        tools = [tool.as_object() for tool in self.tools]
+        return json.dumps([messages, tools], ensure_ascii=False, sort_keys=True)
 
     @property
     def estimated_tokens(self) -> int:
@@ -119,8 +152,8 @@ class ToolModel(ChatModel):
         is_openai = is_server_of(self.server, OPENAI_URL)
         body: dict[str, Any] = {
             "model": expand(self.model),
-            "messages": list(tool_request.messages),
-            "tools": list(tool_request.tools),
+            "messages": [message.as_object() for message in tool_request.messages],
+            "tools": [tool.as_object() for tool in tool_request.tools],
             "max_completion_tokens" if is_openai else "max_tokens": self.max_tokens,
         }
         if _TEMPERATURE not in omitted:

@@ -2,29 +2,39 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import NamedTuple
 
 ANSWER_TOOL = "answer"
 SEARCH_PREFIX = "search_"
-Definition = dict[str, Any]
-"""A tool in the JSON of a request."""
-_TEXT = {"type": "string"}
 
 
-def _define(name: str, description: str, **parameters: Any) -> Definition:
-    return {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": description,
-            "parameters": {
-                "type": "object",
-                "properties": parameters,
-                "required": list(parameters),
-                "additionalProperties": False,
+class ToolDefinition(NamedTuple):
+    """A tool with its one parameter."""
+
+    name: str
+    description: str
+    parameter: str
+    takes_list: bool = False
+    """Whether the parameter is a list of texts; else it is one text."""
+
+    def as_object(self) -> dict[str, object]:
+        """Return the tool as the chat protocol has it."""
+        schema: dict[str, object] = {"type": "string"}
+        if self.takes_list:
+            schema = {"type": "array", "items": schema}
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": {
+                    "type": "object",
+                    "properties": {self.parameter: schema},
+                    "required": [self.parameter],
+                    "additionalProperties": False,
+                },
             },
-        },
-    }
+        }
 
 
 def search_tool_name(retriever: str) -> str:
@@ -36,32 +46,31 @@ def search_tool_name(retriever: str) -> str:
     return SEARCH_PREFIX + re.sub(r"[^A-Za-z0-9_-]+", "_", retriever)[:56]
 
 
-ANSWER = _define(
+ANSWER = ToolDefinition(
     ANSWER_TOOL,
     "End with the ids of the relevant documents, the most relevant first.",
-    doc_ids={"type": "array", "items": _TEXT},
+    "doc_ids",
+    takes_list=True,
 )
 BUILT_IN = {
-    "grep": _define(
+    "grep": ToolDefinition(
         "grep",
         "Lines of the documents that match a regular expression, as id:line: text.",
-        pattern=_TEXT,
+        "pattern",
     ),
-    "read": _define("read", "The text of a document.", doc_id=_TEXT),
+    "read": ToolDefinition("read", "The text of a document.", "doc_id"),
 }
 
 
-def define_tools(searches: Iterable[str], built_in: Iterable[str]) -> list[Definition]:
+def define_tools(
+    searches: Iterable[str], built_in: Iterable[str]
+) -> tuple[ToolDefinition, ...]:
     """Return all tools, `answer` last.
 
     Args:
         searches: names of the tools that search.
         built_in: "grep", "read".
     """
-    found = [
-        _define(
-            name, "Documents for a query, best first, as id: beginning.", query=_TEXT
-        )
-        for name in searches
-    ]
-    return [*found, *(BUILT_IN[name] for name in built_in), ANSWER]
+    description = "Documents for a query, best first, as id: beginning."
+    search_tools = [ToolDefinition(name, description, "query") for name in searches]
+    return (*search_tools, *(BUILT_IN[name] for name in built_in), ANSWER)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retrievers.agents.grep import PatternError, grep
-from retrievers.agents.tool_table import Definition, define_tools, search_tool_name
+from retrievers.agents.tool_table import ToolDefinition, define_tools, search_tool_name
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.query import Query
@@ -47,7 +47,7 @@ class Toolbox:
         self._corpus: Corpus | None = None
 
     @property
-    def definitions(self) -> list[Definition]:
+    def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools as requests have them."""
         return define_tools(self._by_tool, self._built_in)
 

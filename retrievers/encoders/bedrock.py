@@ -76,7 +76,8 @@ class _InvokedAnswer(NamedTuple):
     """The answer of one call."""
 
     content: Any
-    headers: Mapping[str, str]
+    billed_tokens: int | None
+    """By its header; None if it has no plausible number."""
 
 
 class BedrockEncoder(RemoteEncoder):
@@ -185,7 +186,7 @@ class BedrockEncoder(RemoteEncoder):
             if isinstance(embeddings, dict):
                 embeddings = embeddings["float"]
             rows = [EmbeddingRow(i, vector) for i, vector in enumerate(embeddings)]
-            return EmbeddingReply(rows, _billed_in_header(answer.headers))
+            return EmbeddingReply(rows, answer.billed_tokens)
 
     def _cohere_body(self, texts: list[str], role: Role) -> dict[str, Any]:
         """Return the JSON of a request to one of Cohere's models."""
@@ -268,7 +269,7 @@ class BedrockEncoder(RemoteEncoder):
             raise BackendError(f"{self.name}: {error_line(str(failure))}") from None
         with explain_unreadable(self.name, text.decode("utf-8", "replace")):
             headers = answer["ResponseMetadata"]["HTTPHeaders"]
-            return _InvokedAnswer(json.loads(text), headers)
+            return _InvokedAnswer(json.loads(text), _billed_in_header(headers))
 
     def _session(self) -> boto3.Session:
         import boto3

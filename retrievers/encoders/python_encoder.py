@@ -130,8 +130,15 @@ class PythonEncoder(Configured, Encoder):
             is_tensor = hasattr(returned, "detach")
             if is_tensor:
                 returned = returned.detach().cpu().float()
+        try:
             # A copy: the function may write into its array again.
             vectors = np.asarray(returned).astype(np.float32)
+        except (TypeError, ValueError):
+            raise BackendError(
+                f"{self.call} returned no array of numbers: a model returns a vector "
+                "for each text; a search, which returns document ids, is "
+                "Function(search)"
+            ) from None
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise BackendError(
                 f"{self.call} returned an array of shape {vectors.shape} for "

@@ -47,6 +47,14 @@ ORGANIZATIONS: Mapping[str, str] = {
 log = logging.getLogger(__name__)
 
 
+class DevicePool(NamedTuple):
+    """The library's pool of devices, as arguments of a call."""
+
+    pool: Any
+    chunk_size: int
+    """Texts that one device is given at a time."""
+
+
 class LoadedModel(NamedTuple):
     """A loaded model, and how it is called."""
 
@@ -54,9 +62,8 @@ class LoadedModel(NamedTuple):
     threads: int
     """Calls at once, at most."""
     cores: int
-    workers: Mapping[str, Any]
-    """Arguments of a call that use the library's pool of devices; empty for a single
-    device."""
+    workers: DevicePool | None
+    """What calls are divided over; None for a single device."""
     tokenizer: Any
     """The model's own, or a copy of it that no call changes."""
 
@@ -200,13 +207,13 @@ class LocalModel(Configured, Model):
         if len(self._devices) > 1:
             pool = model.start_multi_process_pool(self._devices)
             atexit.register(model.stop_multi_process_pool, pool)
-            workers = {"pool": pool, "chunk_size": self.batch_size}
+            workers = DevicePool(pool, self.batch_size)
             return LoadedModel(model, 1, cores, workers, tokenizer)
         threads = 1
         if self._is_thread_safe(model):
             self._warm_up(model)
             threads = min(cores, MAX_MODEL_THREADS)
-        return LoadedModel(model, threads, cores, {}, tokenizer)
+        return LoadedModel(model, threads, cores, None, tokenizer)
 
     def _is_thread_safe(self, model: Any) -> bool:
         """Return whether several threads may call a loaded model.
@@ -321,7 +328,7 @@ class LocalModel(Configured, Model):
                 new_rows = call(
                     [texts[i] for i in positions],
                     batch_size=min(len(positions), self.batch_size),
-                    **loaded.workers,
+                    **(loaded.workers._asdict() if loaded.workers else {}),
                 )
                 rows.extend(new_rows)
         except RuntimeError as failure:

@@ -1,7 +1,8 @@
 """Tables of options."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
@@ -101,8 +102,15 @@ def validated(
 def validation_problems(
     error: ValidationError, model: type[BaseModel], where: str
 ) -> Iterator[Problem]:
-    """Yield a problem with its key for each of pydantic's errors."""
-    for details in error.errors():
+    """Yield a problem with its key for each of pydantic's errors.
+
+    A key that is misspelt is not missing besides.
+    """
+    errors = error.errors()
+    misspelt = _misspelt_keys(errors, model)
+    for details in errors:
+        if details["type"] == "missing" and details["loc"] in misspelt:
+            continue
         path = key_path(where, details["loc"])
         cause = details.get("ctx", {}).get("error")
         if isinstance(cause, InvalidTable):
@@ -115,6 +123,19 @@ def validation_problems(
             yield Problem(path, f"unknown key {key!r}", remedy)
         else:
             yield Problem(path, _describe(details))
+
+
+def _misspelt_keys(
+    errors: Sequence[ErrorDetails], model: type[BaseModel]
+) -> set[tuple[int | str, ...]]:
+    """Return the keys that unknown ones are nearest to, each with its path."""
+    misspelt: set[tuple[int | str, ...]] = set()
+    for details in errors:
+        if details["type"] == "extra_forbidden":
+            *table_path, key = details["loc"]
+            nearest = get_close_matches(str(key), _allowed_keys(model, table_path), 1)
+            misspelt |= {(*table_path, nearest_key) for nearest_key in nearest}
+    return misspelt
 
 
 def _describe(details: ErrorDetails) -> str:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -41,6 +40,13 @@ MAX_BILLED_SEARCHES = 1e9
 """A service that reports more searches for one request is wrong."""
 
 
+class BodySwitch(NamedTuple):
+    """A key of a request's body that turns something on or off."""
+
+    key: str
+    is_on: bool
+
+
 class RerankProtocol(NamedTuple):
     """What is special to one provider's protocol for reranking."""
 
@@ -51,7 +57,7 @@ class RerankProtocol(NamedTuple):
     """The environment variable of the provider's key."""
     tokens: int
     """Tokens of one document that the service reads, at most."""
-    more: Mapping[str, Any] = MappingProxyType({})
+    switches: tuple[BodySwitch, ...] = ()
     """Further keys of the body."""
     documents: str = "documents"
     """The key of the list of documents in the body."""
@@ -66,21 +72,21 @@ RERANK_PROTOCOLS: Mapping[RerankDialect, RerankProtocol] = {
         path="rerank",
         key="VOYAGE_API_KEY",
         tokens=8000,
-        more={"truncation": True},
+        switches=(BodySwitch("truncation", True),),
     ),
     "jina": RerankProtocol(
         url="https://api.jina.ai/v1",
         path="rerank",
         key="JINA_API_KEY",
         tokens=8192,
-        more={"return_documents": False},
+        switches=(BodySwitch("return_documents", False),),
     ),
     "tei": RerankProtocol(
         url="",
         path="rerank",
         key="",
         tokens=512,
-        more={"raw_scores": True, "truncate": True},
+        switches=(BodySwitch("raw_scores", True), BodySwitch("truncate", True)),
         documents="texts",
     ),
     "vllm": RerankProtocol(url="", path="rerank", key="", tokens=512),
@@ -309,7 +315,7 @@ class HttpReranker(RemoteModel, Reranker):
             body["model"] = expand(self.model)
         body["query"] = query
         body[self._protocol.documents] = documents
-        body |= self._protocol.more
+        body |= dict(self._protocol.switches)
         if self.dialect == "cohere":
             body["max_tokens_per_doc"] = self._limits.tokens
         body |= expand(self.extra or {})

@@ -227,7 +227,7 @@ def explain_unreadable(name: str, body: object) -> Iterator[None]:
             )
         else:
             problem = (
-                f"expected JSON of the protocol, got {error_line(text)[:80]!r}; "
+                f"expected JSON, got {error_line(text)[:80]!r}; "
                 "check the URL and the login"
             )
         raise TransientFailure(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.experiment import RawTable
 from harness.identity import run_identity
 from harness.pipeline import run
 from harness.records import Manifest
@@ -69,9 +70,7 @@ def _retrievers(manifest: Manifest) -> list[str]:
     return sorted(map(manifest.retriever_identity, manifest.retrievers))
 
 
-def _unplaced(manifest: Manifest) -> dict[str, object]:
+def _unplaced(manifest: Manifest) -> RawTable:
     """The experiment without the folder in which this test wrote it."""
-    return {
-        **manifest.experiment,
-        "dataset": re.sub(r".*/", "", str(manifest.experiment["dataset"])),
-    }
+    dataset = re.sub(r".*/", "", str(manifest.experiment.get("dataset")))
+    return manifest.experiment.with_options(dataset=dataset)

@@ -299,7 +299,7 @@ def test_the_page_shows_what_an_agent_did_for_a_query(tmp_path: Path) -> None:
     assert packed is not None
     evidence = unpack_json(packed[1])
     agent = evidence["retrievers"].index("agent")
-    for *_, agents in evidence["queries"]:
+    for agents in evidence["columns"][-1]:
         assert agents[agent].startswith('search_bm25 {"query": ')
         assert "); answered: 2 calls, " in agents[agent]
     assert re.search(r'id="agents"><bdi>agent: search_bm25 ', page)

@@ -235,7 +235,7 @@ def test_an_answer_that_is_not_a_chat_completion_is_one_message(
     )
     with (
         serving(ChatProvider()) as provider,
-        pytest.raises(BackendError, match="expected JSON of the protocol, got "),
+        pytest.raises(BackendError, match="expected JSON, got "),
     ):
         ask(provider, patience=0.1)
 

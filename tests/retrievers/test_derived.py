@@ -239,7 +239,7 @@ def test_cutting_equals_the_models_own_and_too_many_dimensions_fail_alone(
         )
     assert list(results.retrievers) == ["m", "m-8", "own"]
     assert "have 32 dimensions: 65 cannot be kept" in str(
-        results.manifest.failed["m-65"]
+        dict(results.manifest.failed)["m-65"]
     )
 
 

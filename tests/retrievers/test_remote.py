@@ -250,7 +250,7 @@ ALWAYS = {
         "503",
     ): r"503 Overloaded.* \(tried \d+ times in \d s; patience = 0.5\)",
     ("openai", "slow"): r"no complete response within 0.5 s \(timeout\)",
-    ("openai", "page"): "expected JSON of the protocol, got .* check the URL",
+    ("openai", "page"): "expected JSON, got .* check the URL",
     ("openai", "error-with-200"): "the model is being moved",
     ("openai", "shuffled"): "",
     ("openai", "usage-word"): "",
@@ -382,7 +382,7 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
         for name, record in BLOCKS.items()
     )
     assert ended("run", small.experiment(tmp_path, retrievers=BM25 + blocks)) == 3
-    failed = records.read_results(tmp_path / "results" / "small").manifest.failed
+    failed = dict(records.read_results(tmp_path / "results" / "small").manifest.failed)
     assert failed.keys() == BLOCKS.keys()
     for message in failed.values():
         assert "onnection refused" in message and "is it running?" in message

@@ -36,7 +36,7 @@ from retrievers.types import Document
 QUERY_COLUMN = "anchor"
 """The column of queries that sentence-transformers' data have."""
 RIGHT_WORDS = frozenset(("pos", "positive", "positives"))
-WRONG_WORDS = frozenset(("neg", "negs", "negative", "negatives"))
+WRONG_WORDS = frozenset(("neg", "negs", "negative", "negatives", "rejected"))
 TEXT_WORDS = frozenset(
     ("hard", "passage", "passages", "ctxs", "doc", "docs", "document", "documents")
 )
@@ -79,11 +79,8 @@ def _find_columns(row: Row, reference: DatasetReference) -> _Columns | None:
         for flag in (declared_flag, *FLAG_NAMES):
             if flag and objects and all(_is_flagged(text, flag) for text in objects):
                 return _Columns((), (), column, flag)
-    names = row.column_names
-    right = [name for name in names if _is_named_by(name, RIGHT_WORDS)]
-    wrong = [name for name in names if _is_named_by(name, WRONG_WORDS)]
-    if not right:
-        right = [name for name in names if normalised_name(name) in CONTEXT_COLUMNS]
+    right = _right_columns(row, reference)
+    wrong = [name for name in row.column_names if _is_named_by(name, WRONG_WORDS)]
     texts: list[_Text] = []
     for name in (*right, *wrong):
         texts += _texts_in(row.cells[name])
@@ -91,6 +88,19 @@ def _find_columns(row: Row, reference: DatasetReference) -> _Columns | None:
     if right and wrong and any(" " in text.text.strip() for text in texts):
         return _Columns(right, wrong)
     return None
+
+
+def _right_columns(row: Row, reference: DatasetReference) -> list[str]:
+    """Return the columns of right texts: declared, else by their names."""
+    contexts = Columns(reference.columns).declared_name("contexts")
+    if contexts is not None and contexts in row.cells:
+        return [contexts]
+    right = [column for column in row.cells if _is_named_by(column, RIGHT_WORDS)]
+    if right:
+        return right
+    return [
+        column for column in row.cells if normalised_name(column) in CONTEXT_COLUMNS
+    ]
 
 
 def _is_named_by(name: str, words: frozenset[str]) -> bool:

@@ -6,7 +6,11 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import Columns
+from harness.dataset.columns import (
+    Columns,
+    declaration,
+    declared_field_names,
+)
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named
 from harness.dataset.read_problems import ReadProblems
@@ -21,9 +25,12 @@ from harness.dataset.reference import DatasetReference, DeclaredColumn
 from harness.dataset.row import Row
 from harness.dataset.source import FunctionSource
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
+from harness.dataset.usual_names import DOCUMENT_NAMING_KINDS, FIELDS_KIND
 from harness.dataset.written_values import parse_cell
+from harness.english import first_names
 from retrievers.errors import InputError, Problem
 
+MAX_SHOWN_NAMES = 3
 DEFAULT_EXPORT_FILE = "testset.jsonl"
 QUESTION_KEYS = ("question", "query", "input", "user_input")
 USUAL_EXPORT_NAMES = {
@@ -59,6 +66,11 @@ class ToolExport(NamedTuple):
     objects: tuple[str, ...] = ()
     """The objects with the question and with the answer, if these are objects."""
     parts: ToolParts = ToolParts()
+    exported: frozenset[str] = frozenset()
+    """Names of an exported data set; empty if others say nothing of its labels.
+
+    With any further one, such as `run_type`, rows may be what a system did.
+    """
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is a file that the tool wrote."""
@@ -134,12 +146,25 @@ class ToolExport(NamedTuple):
         declared_paths = [column for _, column in columns.declared]
         paths = [*names, *declared_paths, *self.fields]
         used_columns = {path.partition(".")[0] for path in paths}
+        used_columns -= set(declared_field_names(columns.declared))
+        are_declared = any(map(columns.is_declared, DOCUMENT_NAMING_KINDS))
         for number, row in enumerate(rows(problems)):
             cells: dict[str, Any] = {"id": f"q{number}"}
             for column, cell in row.cells.items():
                 if column in used_columns and not _is_empty(cell):
                     cells[column] = _without_empty_values(cell)
-            yield self._with_usual_paths(Row(row.location, cells), columns)
+            query_row = self._with_usual_paths(Row(row.location, cells), columns)
+            others = [key for key in row.cells if key not in self.exported]
+            if self.exported and others and not are_declared:
+                labels = self._label_paths(query_row, columns)
+                _refuse_returned(row, others, labels, problems)
+                are_declared = bool(labels)  # one problem a file
+            yield query_row
+
+    def _label_paths(self, row: Row, columns: Columns) -> list[DeclaredColumn]:
+        """Return the paths of a row that name documents, with their kinds."""
+        paths = [(kind, columns.name(kind, row)) for kind in DOCUMENT_NAMING_KINDS]
+        return [DeclaredColumn(kind, path) for kind, path in paths if path is not None]
 
     def _with_usual_paths(self, row: Row, columns: Columns) -> Row:
         """Return a row in which an only text is under a usual name.
@@ -156,6 +181,31 @@ class ToolExport(NamedTuple):
                 key = self.names[kind][0].partition(".")[2]
                 cells[column] = {key: text}
         return new_row
+
+
+def _refuse_returned(
+    row: Row,
+    others: Sequence[str],
+    labels: Sequence[DeclaredColumn],
+    problems: ReadProblems,
+) -> None:
+    """Add a problem for labels that may be what a system returned.
+
+    Args:
+        row: of a file that has them.
+        others: its columns that the tool's data sets do not have.
+        labels: paths that would be labels.
+        problems: takes the problems.
+    """
+    shown = first_names([*map(repr, others)], MAX_SHOWN_NAMES)
+    for kind, path in labels:
+        problems.add(
+            row.location.file,
+            f"{path!r} may be what a system returned: "
+            f"rows have {shown}, unlike this tool's data sets",
+            f"if people chose these documents: {declaration(kind, path)}; "
+            f"if a system did: {declaration(FIELDS_KIND, path.partition('.')[0])}",
+        )
 
 
 def _only_text(cell: Any, *, is_object: bool) -> str | None:
@@ -184,10 +234,15 @@ def _without_empty_values(cell: Any) -> Any:
     return {key: value for key, value in cell.items() if not _is_empty(value)}
 
 
-def _object_export(inputs: str, outputs: str) -> ToolExport:
+def _object_export(inputs: str, outputs: str, exported: str = "") -> ToolExport:
     """Return the export of a tool that does not define the names in its objects.
 
     Usual names are recognised, in outputs before those in metadata.
+
+    Args:
+        inputs: the key of the question, or of the object with it.
+        outputs: the key of the answer.
+        exported: the names of an exported data set, with spaces between them.
     """
 
     def paths(*keys: str) -> tuple[str, ...]:
@@ -205,6 +260,7 @@ def _object_export(inputs: str, outputs: str) -> ToolExport:
         },
         fields=("metadata",),
         objects=(inputs, outputs),
+        exported=frozenset(exported.split()),
     )
 
 
@@ -222,9 +278,16 @@ RAGAS = ToolExport(
 
 They are JSON Lines, JSON, CSV or Parquet.
 """
-LANGSMITH = _object_export("inputs", "outputs")
+LANGSMITH = _object_export(
+    "inputs",
+    "outputs",
+    "id example_id dataset_id inputs outputs metadata created_at modified_at "
+    "source_run_id runs attachments split splits",
+)
 """Examples of a LangSmith data set (langsmith 0.15.0), JSON Lines or JSON."""
-PHOENIX = _object_export("input", "output")
+PHOENIX = _object_export(
+    "input", "output", "id node_id example_id input output metadata updated_at splits"
+)
 """`Dataset.to_dict()` of arize-phoenix-client 3.5.0 as JSON."""
 LANGFUSE = _object_export("input", "expectedOutput")
 """Items of a Langfuse data set, as `GET /api/public/dataset-items` returns them."""

@@ -185,7 +185,7 @@ def trust_warnings(view: View, grade_rules: GradeRules | None) -> list[str]:
 
 
 def _failure_warnings(view: View) -> Iterator[str]:
-    yield from map(visible_text, failure_lines(view.manifest.failed.items()))
+    yield from map(visible_text, failure_lines(view.manifest.failed))
     if view.resolved.baseline and view.baseline is None:
         yield (
             f"The baseline {view.resolved.baseline} failed: "

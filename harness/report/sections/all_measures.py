@@ -1,7 +1,7 @@
 """The means on every measure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.english import join_names
 from harness.evaluation.evaluation import Evaluation
@@ -10,39 +10,65 @@ from harness.report.view import View, beaten_letters, retriever_letters
 from harness.stats.summary import ScoreSummary
 
 
+class MeanCell(NamedTuple):
+    """One retriever on one measure."""
+
+    summary: ScoreSummary | None
+    """None if it has no score."""
+    is_best: bool
+    beaten: str
+    """The letters of those that it was shown to beat."""
+
+
+class MeasuresRow(NamedTuple):
+    """One retriever on every measure."""
+
+    retriever: str
+    letter: str
+    cells: tuple[MeanCell, ...]
+    """In the order of the measures."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuresContext:
     """The section's content."""
 
-    listed: list[str]
-    folded: list[str]
-    """The retrievers whose rows are opened on demand."""
+    rows: tuple[MeasuresRow, ...]
+    listed: tuple[MeasuresRow, ...]
+    folded: tuple[MeasuresRow, ...]
+    """The rows that are opened on demand."""
     sentence: str
-    best: Mapping[str, float]
-    """Measure -> its best mean."""
-    summary: Mapping[str, Mapping[str, ScoreSummary]]
-    """Measure -> retriever -> its statistics."""
-    letters: Mapping[str, str]
-    beaten: Mapping[str, Mapping[str, str]]
-    """Measure -> the letters of those that each retriever was shown to beat."""
     lettered: bool
+    """Whether any retriever was shown to beat another."""
 
 
 def measures_section(view: View) -> Section[MeasuresContext]:
     """The mean of each retriever on each measure."""
-    beaten = {measure: beaten_letters(view, measure) for measure in view.measures}
     folded = view.evaluation.board.folded
+    rows = _rows(view)
     context = MeasuresContext(
-        listed=[name for name in view.ranked if name not in folded],
-        folded=[name for name in view.ranked if name in folded],
+        rows=rows,
+        listed=tuple(row for row in rows if row.retriever not in folded),
+        folded=tuple(row for row in rows if row.retriever in folded),
         sentence=measures_sentence(view),
-        best={measure: best_mean(view, measure) for measure in view.measures},
-        summary=view.evaluation.summary,
-        letters=retriever_letters(view),
-        beaten=beaten,
-        lettered=any(any(letters.values()) for letters in beaten.values()),
+        lettered=any(cell.beaten for row in rows for cell in row.cells),
     )
     return Section("measures", "All measures", context)
+
+
+def _rows(view: View) -> tuple[MeasuresRow, ...]:
+    letters = retriever_letters(view)
+    cells: dict[str, list[MeanCell]] = {name: [] for name in view.ranked}
+    for measure in view.measures:
+        best = best_mean(view, measure)
+        beaten = beaten_letters(view, measure)
+        for name in view.ranked:
+            summary = view.evaluation.summary[measure].get(name)
+            is_best = summary is not None and summary.mean == best
+            cells[name].append(MeanCell(summary, is_best, beaten[name]))
+    return tuple(
+        MeasuresRow(name, letters[name], tuple(cells[name])) for name in view.ranked
+    )
 
 
 def best_mean(view: View, measure: str) -> float:

@@ -158,10 +158,10 @@ def vector_sizes(results: Results) -> dict[str, VectorSize]:
 
     They are in the order of the experiment.
     """
-    tables = results.manifest.resolved.retriever_tables
+    records = results.manifest.resolved.retriever_by_name
     sizes: dict[str, VectorSize] = {}
     for retriever in results.retrievers:
-        unit = VECTOR_UNITS.get(tables[retriever]["kind"])
+        unit = VECTOR_UNITS.get(records[retriever].kind)
         facts = results.manifest.retrievers[retriever].provenance.vectors
         if unit is None or facts.per_text is None or facts.size_bytes is None:
             continue

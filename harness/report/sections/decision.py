@@ -254,6 +254,7 @@ def _board_lines(
     view: View, board: Board, setting_names: Sequence[str]
 ) -> Iterator[BoardLine]:
     costs = retriever_costs(view.results)
+    reasons = dict(view.evaluation.failed)
     folded = board.folded
     rows = board.rows
     if view.evaluation.sweep is not None:
@@ -272,7 +273,7 @@ def _board_lines(
             sign=sign,
             word=word,
             cost=costs.get(row.retriever),
-            failure=view.evaluation.failed.get(row.retriever, ""),
+            failure=reasons.get(row.retriever, ""),
             is_folded=row.retriever in folded,
             name=name,
             settings=settings,
@@ -352,7 +353,7 @@ def _speeds_differ(view: View, costs: Mapping[str, RetrieverCost]) -> bool:
     """Whether retrievers with the same encoder embed queries at different speeds."""
     latencies: dict[str, list[float]] = {}
     for retriever in view.retrievers:
-        encoder = view.resolved.retriever_tables[retriever].get("encoder")
+        encoder = view.resolved.retriever_by_name[retriever].encoder
         if not encoder:
             continue
         encoder_latencies = latencies.setdefault(repr(encoder), [])

@@ -23,7 +23,7 @@ class FailingSlices(NamedTuple):
     """Where the leader and the first of its rivals differ."""
 
     lead: str
-    """The strongest sentence, or briefly that there is none."""
+    """The strongest sentence; "" if no property explains the difference."""
     sentences: tuple[str, ...]
     """Strongest first, or why there is none; empty with one retriever, or if there are
     too few queries to divide."""
@@ -34,7 +34,6 @@ class FailingSlices(NamedTuple):
 
 
 NO_SLICES = FailingSlices("", (), (), ())
-NOTHING_FOUND = "No property explains the difference."
 
 
 def failing_slices(view: View) -> FailingSlices:
@@ -60,7 +59,7 @@ def failing_slices(view: View) -> FailingSlices:
     sentences = tuple(map(view.with_short_names, explanation_sentences(explanation)))
     nothing_found = explanation.silence is Silence.NOTHING_FOUND
     return FailingSlices(
-        NOTHING_FOUND if nothing_found else sentences[0],
+        "" if nothing_found else sentences[0],
         sentences,
         tuple(map(remedy_line, remedies)),
         tuple(group for group in groups if group.count),

@@ -1,7 +1,7 @@
 """How to run an experiment again."""
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ class ProvenanceContext:
 def provenance_section(view: View) -> Section[ProvenanceContext]:
     """The command, the experiment, the versions, the machine, texts to quote."""
     context = ProvenanceContext(
-        experiment=visible_text(tomli_w.dumps(view.manifest.experiment)),
+        experiment=visible_text(tomli_w.dumps(view.manifest.experiment.options)),
         machine=_machine_facts(view.manifest),
         facts=_facts_by_retriever(view.manifest),
         folder=results_path(view.results),
@@ -74,12 +74,18 @@ def results_path(results: Results) -> str:
 
 def _machine_facts(manifest: Manifest) -> list[NamedText]:
     """Return the facts about the machine that are known, each as one text."""
-    facts: list[NamedText] = []
-    for key, fact in asdict(manifest.machine).items():
-        if fact in ({}, None, ""):
-            continue
-        text = str(fact)
-        if isinstance(fact, dict):
-            text = ", ".join(f"{part}={detail}" for part, detail in fact.items())
-        facts.append(NamedText(key, text))
-    return facts
+    machine = manifest.machine
+    limits = [f"{limit.variable}={limit.threads}" for limit in machine.threads]
+    facts = (
+        NamedText("system", machine.system),
+        NamedText("release", machine.release),
+        NamedText("processor", machine.processor),
+        NamedText("cores", _number_text(machine.cores)),
+        NamedText("threads", ", ".join(limits)),
+        NamedText("load", _number_text(machine.load)),
+    )
+    return [fact for fact in facts if fact.text]
+
+
+def _number_text(number: float | None) -> str:
+    return "" if number is None else str(number)

@@ -90,10 +90,12 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
     """Reranked retriever -> its first stage, if the results include it."""
     rerankings: dict[str, Reranking] = {}
     for retriever in view.ranked:
-        table = view.resolved.retriever_tables[retriever]
-        if table.get("kind") != "rerank" or table.get("of") not in view.ranked:
+        record = view.resolved.retriever_by_name[retriever]
+        first_stage = record.of
+        if record.kind != "rerank" or not isinstance(first_stage, str):
             continue
-        first_stage = str(table["of"])
+        if first_stage not in view.ranked:
+            continue
         reranker = view.manifest.retrievers[retriever].provenance.reranker
         depth = (reranker.depth if reranker else None) or view.resolved.depth
         ceiling = _ceiling(view, first_stage, depth)

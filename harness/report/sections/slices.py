@@ -25,7 +25,7 @@ from harness.report.numbers import difference_text, power_p_text
 from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
 from harness.report.query_evidence import pack_json
 from harness.report.templates import Section
-from harness.report.view import View
+from harness.report.view import View, runner_up
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
 
@@ -205,11 +205,12 @@ def _slice_choices(
     return pack_json({"retrievers": view.ranked, "pairs": rows})
 
 
-def _rounded_leads(pair: SlicePair) -> list[list[float | None]]:
-    leads: list[list[float | None]] = []
+def _rounded_leads(pair: SlicePair) -> list[list[int | None]]:
+    """Each slice's difference and interval in thousandths, as the page prints them."""
+    leads: list[list[int | None]] = []
     for row in pair.rows:
         ends = (row.difference, row.low, row.high)
-        leads.append([None if end is None else round(end, 4) for end in ends])
+        leads.append([None if end is None else round(1000 * end) for end in ends])
     return leads
 
 
@@ -247,21 +248,33 @@ def _row_name(name: SliceName) -> RowName:
 def compare_slices(
     view: View, a: str, b: str, slices: Sequence[PropertySlice]
 ) -> SlicePair:
-    """One pair over all queries and within every slice."""
+    """One pair over all queries and within every slice.
+
+    Slices of another pair than that of *Where it fails* are shown to differ only if one
+    of its slices is, so that of pure noise the whole page speaks as rarely as one pair.
+    """
     tests = _slice_tests(view, a, b)
+    row_names = [_row_name(side.name) for side in slices]
+    may_show = b == runner_up(view) or _first_pair_differs(view, row_names)
     everything = np.ones(view.n, dtype=np.bool_)
     rows = [compare_slice(view, (a, b), everything, RowName("", ALL_QUERIES))]
-    for side in slices:
-        name = _row_name(side.name)
-        row = compare_slice(view, (a, b), side.mask, name)
-        test = tests.get(name)
+    for side, row_name in zip(slices, row_names, strict=True):
+        row = compare_slice(view, (a, b), side.mask, row_name)
+        test = tests.get(row_name)
         if test is not None:
             row = row._replace(
                 p_adjusted=test.p_adjusted,
-                differs=_is_shown(view, test),
+                differs=may_show and _is_shown(view, test),
             )
         rows.append(row)
     return SlicePair(a, b, tuple(rows))
+
+
+def _first_pair_differs(view: View, row_names: Sequence[RowName]) -> bool:
+    """Whether a slice of the pair of *Where it fails* is shown to differ."""
+    tests = _slice_tests(view, view.evaluation.leader, runner_up(view))
+    slice_tests = [tests[row_name] for row_name in row_names if row_name in tests]
+    return any(_is_shown(view, test) for test in slice_tests)
 
 
 def _is_shown(view: View, test: TestRow) -> bool:

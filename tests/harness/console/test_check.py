@@ -282,7 +282,7 @@ def test_check_forecasts_the_truncations_that_the_run_counts(tmp_path: Path) -> 
     assert qualities["m-8"].notes["truncated"] == qualities["m"].notes["truncated"]
     alerts = decision_alerts(build_view(results))
     assert [alert for alert in alerts if "only the start" in alert] == [
-        "m and 3 others read only the start of 100 % of the documents. Add chunk."
+        "m and 3 others read only the start of all documents. Add chunk."
     ]
 
 

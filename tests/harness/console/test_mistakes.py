@@ -16,6 +16,16 @@ MISTAKES = [
 ]
 
 
+EXPERIMENT_MISTAKES = [
+    ('primary = "RR"', 'primry = "RR"', "primry: unknown key 'primry' (did you mean"),
+    (
+        'of = ["bm25", "f"]',
+        'of = ["bm25", { encoder = { kind = "hashing" }, variants = { a = {} } }]',
+        "of[1].variants: makes further retrievers",
+    ),
+]
+
+
 @pytest.fixture
 def folder(in_tmp, tmp_path):
     small.experiment(tmp_path, retrievers=small.BM25)
@@ -52,3 +62,26 @@ def test_one_misspelt_measure_is_one_problem(folder, call: Call):
         f'name = "small"\ndataset = "data"\nprimary = "NGCD@3"\n{small.BM25}'
     )
     assert "problems" not in call("check", path, code=2).err
+
+
+@pytest.mark.parametrize(("right", "wrong", "sentence"), EXPERIMENT_MISTAKES)
+def test_a_mistake_in_an_experiment_is_one_sentence(
+    right, wrong, sentence, folder, call: Call
+):
+    path = folder / "small.toml"
+    fusion = '[[retrievers]]\nname = "g"\nkind = "fusion"\nof = ["bm25", "f"]\n'
+    tables = f'name = "small"\ndataset = "data"\nprimary = "RR"\n{small.BM25}{fusion}'
+    assert right in tables
+    path.write_text(tables.replace(right, wrong))
+    assert sentence in call("check", path, code=2).err
+
+
+def test_labels_that_are_all_blank_are_named(folder, call: Call):
+    (folder / "data" / "queries.csv").write_text("query,gold_id\na,\nb,\n")
+    message = call("check", "data", code=2).err
+    assert "'gold_id' is empty in every row" in message
+
+
+def test_a_first_row_that_is_no_header_is_told(folder, call: Call):
+    (folder / "data" / "queries.csv").write_text("what swims,boat\nwheels,car\n")
+    assert "(--no-header)" in call("check", "data", code=2).err

@@ -494,7 +494,7 @@ def test_init_drops_a_few_labels_of_unknown_documents(capsys, handbook, log_rows
         "  doc      -> the relevant document (matched 20 of 21; not found: 'c')\n"
         in output
     )
-    assert "1 label of documents or queries that do not exist: skipped (" in output
+    assert "1 label names a missing document or query and is skipped (" in output
     output = told(capsys, "check", "log.toml")
     assert "(matched 20 of 21; not found: 'c')" in output
     # The line is shown, since the query has no id.

@@ -59,3 +59,20 @@ def test_a_saved_run_of_an_experiment_is_warned_of(
     )
     told = call("run", path, "--results", tmp_path / "out")
     assert f"old: {sentence}" in " ".join((told.out + told.err).split())
+
+
+def test_a_saved_run_of_one_query_is_warned_of(tmp_path, call: Call):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "d1.md").write_text("# d1\n\na text")
+    (data / "d2.md").write_text("# d2\n\nanother text")
+    (data / "queries.csv").write_text("id,query,gold_id\nq1,a text,d1\n")
+    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 1.0 x\nq1 Q0 d2 2 1.0 x\n")
+    path = small.experiment(
+        tmp_path,
+        retrievers='[[retrievers]]\nname = "old"\nkind = "run"\n'
+        f'path = "{(tmp_path / "run.trec").as_posix()}"\n',
+    )
+    told = call("run", path, "--results", tmp_path / "out")
+    words = " ".join((told.out + told.err).split())
+    assert "1 of 1 query ties throughout; its ranks were not used" in words

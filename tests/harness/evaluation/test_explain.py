@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness import records
@@ -41,6 +42,20 @@ def values_of(results: Results, name: str) -> dict[str, object]:
     return {
         row.query_id: row.value for row in results.query_properties if row.name == name
     }
+
+
+def test_queries_are_those_on_which_all_retrievers_are_compared(
+    planted: Results,
+) -> None:
+    scores = stored_scores(planted)
+    columns = scores.values[scores.primary]
+    third = np.array([np.nan, *columns["bad"][1:]])
+    values = {**scores.values, scores.primary: {**columns, "third": third}}
+    settings = read_or_evaluate(planted).settings
+    explanation = explain_scores(
+        planted, replace(scores, values=values), settings, "bad", b="good"
+    )
+    assert explanation.n == QUERIES - 1
 
 
 def test_a_run_writes_the_properties_of_every_query(finished: Results) -> None:

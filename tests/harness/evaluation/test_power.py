@@ -25,7 +25,7 @@ from harness.stats.power import (
     queries_needed,
     t_power,
 )
-from harness.stats.settings import Looks, Settings
+from harness.stats.settings import Looks, Settings, Statistics
 from harness.wording.conclusion import conclusion_headline
 from harness.wording.looks import look_sentence
 from harness.wording.verdicts import gate_sentence
@@ -138,8 +138,8 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     assert current_look(replace(chosen, earlier=(60, 100)), 150).number == 3
     assert settings_at_look(Settings(), 60) == Settings()
     assert current_look(Settings(), 60) is None
-    assert Settings.from_table(
-        {"looks": {"queries": [60, 150]}}, earlier=(60,)
+    assert Settings.from_statistics(
+        Statistics(looks=Looks((60, 150))), earlier=(60,)
     ) == replace(chosen, earlier=(60,))
     for bad in ((), (60, 60), (0, 5)):
         assert "rising numbers" in str(small.refusal(Settings, looks=Looks(bad)))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from harness.records import RetrieverFailure
 from harness.wording.short_verdict import short_verdict
 from tests.support.scored import compare, concluded
 
@@ -35,7 +36,9 @@ def test_a_verdict_fits_one_line(scores, line):
 def test_a_failed_retriever_is_no_winner():
     scores = {"a": BASE + 0.4, "b": BASE}
     evaluation = concluded(scores, compare(scores))
-    failed = evaluation.model_copy(update={"failed": {"ours": "refused"}})
+    failed = evaluation.model_copy(
+        update={"failed": (RetrieverFailure("ours", "refused"),)}
+    )
     verdict = short_verdict(failed)
     assert (verdict.state, verdict.word) == ("muted", "failed")
     assert verdict.words == "ours (refused)"

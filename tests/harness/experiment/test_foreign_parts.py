@@ -267,8 +267,8 @@ def test_what_fails_ends_its_retriever_alone(
         monkeypatch.setattr(bm25.BM25, "search", fails)
     results = ran(tmp_path, BM25, block("fine") if is_own_error else failing)
     assert results.retrievers == (("fine",) if is_own_error else ("bm25",))
-    (failure,) = results.manifest.failed.values()
-    assert message in failure
+    (failure,) = results.manifest.failed
+    assert message in failure.reason
 
 
 def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(

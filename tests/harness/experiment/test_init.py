@@ -133,6 +133,17 @@ def test_labels_that_are_missing_are_shown(folder: Path) -> None:
     assert lines[5].endswith(f"harness init {folder}")
 
 
+def test_a_table_that_may_hold_the_queries_is_one_command_away(folder: Path) -> None:
+    (folder / "queries.json").unlink()
+    table = "Question,Expected document(s)\nred fruit,apple\n"
+    (folder / "golden.csv").write_text(table, encoding="utf-8")
+    lines = str(refusal(write_experiment, folder)).split("\n")
+    assert lines[0].endswith("but 'golden.csv' has a column 'Question'")
+    assert lines[1:] == [
+        f"if it holds the queries: harness init {folder} --queries golden.csv"
+    ]
+
+
 def test_a_folder_in_another_layout_is_told(tmp_path: Path) -> None:
     """README.md describes the folder: it is no document, and no example names it."""
     (tmp_path / "README.md").write_text("# Our help pages", encoding="utf-8")

@@ -479,3 +479,15 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
     }
     listed = page.rpartition(">Configurations: ")[2].partition("</table>")[0]
     assert listed.count("<tr>") == 1 + 12 + 1  # a head, the grid, the default
+
+
+@pytest.mark.parametrize(
+    ("key", "option"),
+    [("variants", {"plain": {"query_prompt": "x"}}), ("derive", {"dimensions": [64]})],
+)
+def test_a_part_without_a_name_has_no_variants(key, option):
+    part = {"encoder": {"kind": "hashing"}, key: option}
+    fusion = {"name": "f", "kind": "fusion", "of": ["words", part]}
+    words = {"name": "words", "kind": "bm25"}
+    error = refusal(parse_experiment, BASE | {"retrievers": [words, fusion]})
+    assert f"retrievers[1].of[1].{key}: makes further retrievers" in str(error)

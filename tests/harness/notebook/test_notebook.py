@@ -1,6 +1,7 @@
 """`harness.evaluate` on data in memory, and its results."""
 
 import sys
+from dataclasses import asdict
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -228,7 +229,7 @@ def test_an_evaluation_has_the_figures_of_an_experiment_file(
         measures=resolved.measures,
         baseline=resolved.baseline,
         depth=resolved.depth,
-        statistics=dict(resolved.statistics),
+        statistics=asdict(resolved.statistics),
         relevance=dict(resolved.relevance),
     )
     check_same_tables(evaluation, file_results)
@@ -244,7 +245,7 @@ def test_an_experiment_object_has_the_figures_of_its_file(
 def test_the_tables_of_an_experiment_have_the_figures_of_its_file(
     experiment_file, file_results, tmp_path
 ):
-    tables = dict(load(experiment_file).tables)
+    tables = dict(load(experiment_file).tables.options)
     check_same_tables(run(tables, RunOptions(tmp_path)), file_results)
 
 
@@ -356,6 +357,10 @@ def test_labels_of_missing_documents_may_be_dropped():
             lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9],
             "has 5 dimensions where others have 9",
         ),
+        (
+            lambda query: [("train", 1.0)],
+            "a search, which returns document ids, is Function(search)",
+        ),
         (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
         (
             lambda texts: np.full((len(texts), 2), np.nan),
@@ -377,7 +382,7 @@ def test_labels_of_missing_documents_may_be_dropped():
 def test_a_function_that_fails_is_a_failed_retriever(encode, message):
     evaluation = evaluated({"bm25": "bm25", "mine": encode})
     assert evaluation.retrievers == ("bm25",)
-    assert message in evaluation.manifest.failed["mine"]
+    assert message in dict(evaluation.manifest.failed)["mine"]
     assert message in str(evaluation)
 
 
@@ -855,8 +860,8 @@ def composed(embedded_texts):
 
 
 def test_parts_that_are_retrievers_are_named(composed):
-    tables = composed.manifest.resolved.retrievers
-    parts = {table["name"]: table.get("of") for table in tables}
+    retrievers = composed.manifest.resolved.retrievers
+    parts = {retriever.name: retriever.table.get("of") for retriever in retrievers}
     first_part, second_part = parts["inner"]
     assert list(parts["hybrid"]) == ["words", "meaning"]
     assert first_part == "words"

@@ -17,6 +17,7 @@ from harness.evaluation.evaluation_file import (
     read_or_evaluate,
 )
 from harness.experiment import Experiment
+from harness.records.resolved_tables import RetrieverRecord
 from harness.report.index import list_results
 from harness.scoring.stored_scores import stored_scores
 from retrievers.errors import InputError
@@ -283,6 +284,45 @@ def test_a_folder_of_an_earlier_version_names_the_command_that_makes_it_anew(
     assert str(error.value) == f"{folder}: was made by an earlier version {remedy}"
 
 
+def test_a_folder_opens_without_the_packages_of_its_kinds_and_is_written_as_it_was(
+    folder, tmp_path
+):
+    path = folder / MANIFEST
+    content = json.loads(path.read_text(encoding="utf-8"))
+    resolved = content["resolved"]
+    resolved["retrievers"][0] |= {"kind": "absent", "strength": 3}
+    resolved["retrievers"][1]["encoder"] = {"kind": "absent", "layers": [1, 2]}
+    resolved["judge"] = {"kind": "absent", "temper": {"calm": True}}
+    resolved["vectors"] = {"from": "s3://vectors"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    manifest = records.read_manifest(folder)
+    assert manifest.resolved.retrievers[0].kind == "absent"
+    assert manifest.resolved.retrievers[1].encoder.options == {"layers": [1, 2]}
+    records.write_manifest(tmp_path, manifest)
+    again = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    assert again == content
+
+
+def test_keys_of_a_later_version_in_vectors_are_ignored(folder):
+    path = folder / MANIFEST
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["resolved"]["vectors"] = {"from": "vectors", "since": "2027"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert records.read_manifest(folder).resolved.vectors.location == "vectors"
+
+
+def test_limits_of_threads_are_stored_and_stand_in_the_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    folder = small.ran(tmp_path).folder
+    content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    limits = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "1"}
+    assert {**content["machine"]["threads"], **limits} == content["machine"]["threads"]
+    assert small.ended("report", folder) == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "threads OMP_NUM_THREADS=2, MKL_NUM_THREADS=1" in page
+
+
 def test_a_retriever_is_followed_to_all_its_parts(folder):
     tables = (
         {"name": "h", "kind": "rrf", "of": ["a", "b"]},
@@ -291,7 +331,8 @@ def test_a_retriever_is_followed_to_all_its_parts(folder):
         {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
     )
     manifest = records.read_manifest(folder)
-    resolved = replace(manifest.resolved, retrievers=tables)
+    retrievers = tuple(map(RetrieverRecord.read, tables))
+    resolved = replace(manifest.resolved, retrievers=retrievers)
     assert resolved.retriever_with_parts("h") == ("h", "a", "b")
     assert resolved.retriever_with_parts("q") == ("q",)
 
@@ -299,13 +340,13 @@ def test_a_retriever_is_followed_to_all_its_parts(folder):
 @pytest.mark.parametrize("has_chunk", [True, False])
 def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk):
     manifest = records.read_manifest(folder)
-    tables = []
-    for table in manifest.resolved.retrievers:
-        newer_table = {**table, "filter": {}, "proof": True}
+    retrievers = []
+    for retriever in manifest.resolved.retrievers:
+        newer_table = {**retriever.table.options, "filter": {}, "proof": True}
         if not has_chunk:
             newer_table.pop("chunk", None)
-        tables.append(newer_table)
-    resolved = replace(manifest.resolved, retrievers=tuple(tables))
+        retrievers.append(RetrieverRecord.read(newer_table))
+    resolved = replace(manifest.resolved, retrievers=tuple(retrievers))
     newer = replace(manifest, resolved=resolved)
     assert [newer.retriever_identity(name) for name in newer.finished] == [
         manifest.retriever_identity(name) for name in manifest.finished
@@ -324,9 +365,12 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
     results = records.read_results(today)
     stored = read_evaluation(today, results.manifest)
     assert stored == read_or_evaluate(results)
-    digests = dict(results.manifest.file_digests)
-    del digests[EVALUATION_FILE]
-    manifest = replace(results.manifest, file_digests=digests)
+    digests = [
+        stored
+        for stored in results.manifest.file_digests
+        if stored.path != EVALUATION_FILE
+    ]
+    manifest = replace(results.manifest, file_digests=tuple(digests))
     again = read_or_evaluate(replace(results, manifest=manifest))
     assert again.recomputed
     assert again.model_copy(update={"recomputed": False}) == stored

@@ -6,8 +6,10 @@ import pytest
 
 from harness.evaluation.explain import explain_results
 from harness.records import Results
+from harness.report.sections import slices
 from harness.report.sections.failing_slices import failing_slices, property_texts
 from harness.report.sections.fails import fails_section
+from harness.report.sections.slices import compare_slices, view_slices
 from harness.report.view import View, build_view
 from harness.wording.explanation import explanation_sentences
 from tests.support import small
@@ -41,12 +43,26 @@ def test_the_section_has_the_strongest_sentence(planted: Results) -> None:
     assert "where the query has quotation marks: 26 queries" in section
 
 
-def test_the_section_says_that_no_property_explains_the_difference(
+def test_the_section_says_nothing_where_no_property_explains_the_difference(
     tmp_path: Path,
 ) -> None:
-    slices = failing_slices(build_view(planted_results(tmp_path, loss=0)))
-    assert slices.lead == "No property explains the difference."
-    assert slices.groups == ()
+    failing = failing_slices(build_view(planted_results(tmp_path, loss=0)))
+    assert failing.lead == ""
+    assert failing.groups == ()
+
+
+def test_another_pair_speaks_only_beside_that_of_the_section(
+    view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = compare_slices(view, "good", "bad", view_slices(view))
+    assert any(row.differs for row in shown.rows)
+    # A pair that shows nothing is the first.
+    monkeypatch.setattr(slices, "runner_up", lambda view: "good")
+    silent = compare_slices(view, "good", "bad", view_slices(view))
+    assert not any(row.differs for row in silent.rows)
+    assert [row.p_adjusted for row in silent.rows] == [
+        row.p_adjusted for row in shown.rows
+    ]
 
 
 def test_the_slice_is_a_group_of_queries_that_fail_alike(

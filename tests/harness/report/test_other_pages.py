@@ -146,7 +146,7 @@ def test_the_page_of_sets_has_the_queries_of_each(sets_folder):
     evidence = unpack_json(re.search(r'id="evidence">([^<]*)<', page)[1])
     assert [one["set"] for one in evidence["sets"]] == list(SETS)
     for one, results in zip(evidence["sets"], read_sets(sets_folder), strict=True):
-        assert {query[0] for query in one["queries"]} == set(results.queries)
+        assert set(one["columns"][0]) == set(results.queries)
 
 
 def test_the_index_of_results_lists_each_set(sets_folder):

@@ -376,7 +376,7 @@ def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
     remaining = fails.remaining_queries(view, section.context).section
     evidence = unpack_json(remaining.context.browser.packed)
     page_ids = {query.id for query in section.context.browser.evidence.queries}
-    remaining_ids = {query[0] for query in evidence["queries"]}
+    remaining_ids = set(evidence["columns"][0])
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids
 
@@ -439,7 +439,10 @@ def priced_manifest(manifest, encoder, price, cached_tokens):
     quality = records.RetrieverQuality(counts=counts)
     return replace(
         manifest,
-        resolved=replace(manifest.resolved, retrievers=tables),
+        resolved=replace(
+            manifest.resolved,
+            retrievers=tuple(map(records.RetrieverRecord.read, tables)),
+        ),
         retrievers=dict.fromkeys(PRICED_RETRIEVERS, outcome),
         ledger=records.DataQuality(
             retrievers=dict.fromkeys(PRICED_RETRIEVERS, quality)

@@ -44,7 +44,7 @@ def module(tmp_path, monkeypatch) -> str:
 
 
 def failed_of(folder) -> dict[str, str]:
-    return records.read_results(folder / "results" / "small").manifest.failed
+    return dict(records.read_results(folder / "results" / "small").manifest.failed)
 
 
 def test_functions_fail_alone_whatever_they_raise_and_file_and_line_are_named(

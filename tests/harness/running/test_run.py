@@ -65,11 +65,11 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(
     assert "q-wheels 0 train 7" in (finished.folder / "qrels.gains.trec").read_text()
     manifest = finished.manifest
     assert (
-        manifest.experiment["name"],
-        manifest.resolved.statistics["correction"],
+        manifest.experiment.text("name"),
+        manifest.resolved.statistics.correction,
     ) == ("small", "holm")
     assert (manifest.dataset.documents, len(manifest.dataset.digest)) == (6, 64)
-    assert manifest.versions["numpy"]
+    assert manifest.version_of("numpy")
     report = (finished.folder / "report.md").read_text(encoding="utf-8")
     readings = report.partition("## Other grade rules")[2].partition("\n## ")[0]
     assert [

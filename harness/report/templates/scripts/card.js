@@ -3,6 +3,10 @@ const MAX_LATER = 5, LONG_QUERY = 110;
 let evidence = await content("evidence");
 // A page of several data sets has the evidence of each.
 const sets = evidence?.sets;
+// Queries are packed as columns.
+for (const part of sets ?? (evidence ? [evidence] : [])) {
+  part.queries = (part.columns[0] ?? []).map((_, i) => part.columns.map((column) => column[i]));
+}
 if (sets) {
   const named = new URLSearchParams(location.hash.slice(1)).get("set");
   evidence = sets.find(({ set }) => set === named) ?? sets[0];

@@ -23,7 +23,7 @@ const showLeads = () => {
   const heading = $("leads").tHead.rows[0].lastElementChild, rows = found("#slices tbody tr").filter((row) => !row.closest(".sortable"));
   heading.textContent = pair ? `${leads.retrievers[a]} over ${leads.retrievers[b]}` : "not compared";
   rows.forEach((row, i) => {
-    const turned = pair && pair[0] !== a, ends = pair?.[2][i];
+    const turned = pair && pair[0] !== a, ends = pair?.[2][i].map((end) => (end === null ? null : end / 1000));
     row.lastElementChild.querySelector("svg").style.visibility = pair ? "" : "hidden";
     if (!pair) return;
     const [difference, low, high] = ends;

@@ -7,8 +7,8 @@ for (const head of found("th[data-sort]")) {
   const key = (row) => {
     const cell = row.cells[head.cellIndex];
     if (sort === "text") return cell.textContent;
-    const number = cell?.dataset.value ?? (cell?.textContent ?? "").replace("\u2212", "-").replace(/,/g, "");
-    return number === "" ? NaN : Number(number);
+    // "60–25–53" sorts by its first number, "<.001" by its limit.
+    return parseFloat(cell?.dataset.value ?? (cell?.textContent ?? "").replace("\u2212", "-").replace(/[,<]/g, ""));
   };
   const compare = sort === "text" ? new Intl.Collator(undefined, { numeric: true }).compare : (x, y) => x - y;
   on(press, "click", () => {

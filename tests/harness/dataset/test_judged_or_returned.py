@@ -1,0 +1,309 @@
+"""What people judged and what a system returned, in the shapes of many tools."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.reference import declared_columns
+from harness.notebook.document_values import grades_in_memory
+from tests.support.layouts import jsonl
+from tests.support.small import ends, refusal
+
+DOCUMENTS = {"d1": "the cat sat", "d2": "dogs bark", "d3": "birds fly"}
+QUERIES = ("where did the cat sit", "who barks")
+
+
+def asked(folder: Path, rows, **more) -> DatasetReference:
+    """A reference to rows of queries beside three documents."""
+    jsonl(
+        folder / "corpus.jsonl",
+        [{"_id": id_, "text": text} for id_, text in DOCUMENTS.items()],
+    )
+    jsonl(folder / "asked.jsonl", rows)
+    return DatasetReference(
+        folder / "asked.jsonl", documents=str(folder / "corpus.jsonl"), **more
+    )
+
+
+def two(**cells) -> list[dict]:
+    """Two queries with the same cells."""
+    return [{"query": query, **cells} for query in QUERIES]
+
+
+TRACES = {
+    "LangSmith's runs": {
+        "id": "a",
+        "run_type": "retriever",
+        "inputs": {"query": "cat"},
+        "outputs": {"doc_ids": ["d2", "d3"]},
+    },
+    "LangSmith's experiments": {
+        "inputs": {"question": "cat"},
+        "outputs": {"doc_ids": ["d2"]},
+        "reference_outputs": {"doc_ids": ["d1"]},
+    },
+    "Langfuse's traces": {
+        "id": "a",
+        "traceId": "t",
+        "input": {"query": "cat"},
+        "output": {"contexts": ["dogs bark"]},
+        "latency": 1.2,
+    },
+    "Phoenix's spans": {
+        "context.span_id": "s",
+        "input": {"query": "cat"},
+        "output": {"document_ids": ["d2"]},
+    },
+}
+
+
+@pytest.mark.parametrize("row", TRACES.values(), ids=TRACES)
+def test_a_trace_of_a_tool_has_no_labels(row, tmp_path):
+    message = str(refusal(load_dataset, asked(tmp_path, [row])))
+    assert "may be what a system returned" in message
+    assert "--columns " in message
+
+
+def test_a_trace_may_be_declared_as_labels_or_without_any(tmp_path):
+    row = TRACES["LangSmith's runs"]
+    labels = declared_columns({"label_document": "outputs.doc_ids"})
+    dataset = load_dataset(asked(tmp_path, [row], columns=labels))
+    assert dataset.labels["a"].relevant == ("d2", "d3")
+    fields = declared_columns({"fields": "outputs"})
+    assert not load_dataset(asked(tmp_path, [row], columns=fields)).labels
+
+
+def test_a_trace_becomes_a_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked(tmp_path, [TRACES["LangSmith's experiments"] | {"id": "a"}])
+    columns = "run=outputs.doc_ids"
+    init = ("init", "asked.jsonl", "--documents", "corpus.jsonl", "--columns", columns)
+    ends(capsys, 0, *init)
+    assert Path("asked.trec").read_text().splitlines()[0].startswith("a Q0 d2 1 ")
+
+
+@pytest.mark.parametrize(
+    "hits",
+    [
+        {"d3": 0.9, "d1": 0.2},
+        {"d1": 0.2, "d3": 0.9},
+        [["d1", 0.2], ["d3", 0.9]],
+        [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
+        [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
+    ],
+)
+def test_scores_of_documents_are_asked_about_and_order_a_run(
+    hits, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    message = str(refusal(load_dataset, asked(tmp_path, two(top=hits))))
+    assert "'top' (4 of 4 parts) names documents" in message
+    columns = ("--columns", "run=top")
+    ends(capsys, 0, "init", "asked.jsonl", "--documents", "corpus.jsonl", *columns)
+    lines = Path("asked.trec").read_text().splitlines()
+    assert [line.split()[2] for line in lines[:2]] == ["d3", "d1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "wrong"),
+    [
+        ("is_relevant", True, False),
+        ("query_relevance_label", 1, 0),
+        ("expect_score", 1, 0),
+        ("is_gold", True, False),
+        ("relevance", True, False),
+    ],
+)
+def test_a_document_judged_wrong_is_not_relevant(key, right, wrong, tmp_path):
+    judged = [{"document_id": "d1", key: right}, {"document_id": "d3", key: wrong}]
+    dataset = load_dataset(asked(tmp_path, two(retrieval_ground_truth=judged)))
+    assert dataset.labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+def test_pairs_of_a_document_and_its_grade_are_grades(tmp_path):
+    dataset = load_dataset(asked(tmp_path, two(gold_ids=[["d1", 2], ["d3", 0]])))
+    assert dataset.labels["q0"].grades == {"d1": 2, "d3": 0}
+
+
+@pytest.mark.parametrize("cell", ["['d1' 'd3']", "['d1'\n 'd3']"])
+def test_an_array_as_numpy_writes_it_is_a_list(cell, tmp_path):
+    dataset = load_dataset(asked(tmp_path, two(gold_ids=cell)))
+    assert dataset.labels["q0"].relevant == ("d1", "d3")
+
+
+@pytest.mark.parametrize("grades", [[1, 0], "[1, 0]"])
+def test_grades_beside_a_list_are_asked_about_and_read(grades, tmp_path):
+    rows = two(gold_ids=["d1", "d3"], scores=grades)
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "'scores' could hold grades (0, 1)" in message
+    declared = declared_columns({"relevant": "gold_ids", "grade": "scores"})
+    dataset = load_dataset(asked(tmp_path, rows, columns=declared))
+    assert dataset.labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+@pytest.mark.parametrize("relevant", [[1, 0], [True, False], ["true", "False"]])
+def test_relevant_beside_a_document_is_its_grade(relevant, tmp_path):
+    rows = [
+        {"query": QUERIES[0], "doc_id": document, "relevant": flag}
+        for document, flag in zip(("d1", "d3"), relevant, strict=True)
+    ]
+    dataset = load_dataset(asked(tmp_path, rows))
+    assert dataset.labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+FLAGS = {
+    "is_relevant": [True, False],
+    "correct": ["yes", "no"],
+    "thumbs": [1, -1],
+    "feedback": ["up", "down"],
+    "annotation": ["Relevant", "Not relevant"],
+    "usefulness": [2, 0],
+}
+RETURNED = {
+    "rank": [1, 2],
+    "cosine_similarity": [0.5, 0.2],
+    "system": ["bm25", "bm25"],
+}
+PROBLEMS = {
+    **dict.fromkeys(FLAGS, "could hold grades"),
+    **dict.fromkeys(RETURNED, "looks like what a system returned"),
+}
+
+
+def labels_table(column: str) -> pd.DataFrame:
+    """Two labels with one more column."""
+    cells = {**FLAGS, **RETURNED}[column]
+    return pd.DataFrame({"query_id": "q1", "doc_id": ["d1", "d3"], column: cells})
+
+
+@pytest.mark.parametrize("column", PROBLEMS)
+@pytest.mark.parametrize("road", ["file", "frame"])
+def test_a_column_that_judges_or_orders_labels_is_asked_about(column, road, tmp_path):
+    table = labels_table(column)
+    if road == "frame":
+        message = str(refusal(grades_in_memory, table))
+    else:
+        asked(tmp_path, [{"_id": "q1", "query": QUERIES[0]}])
+        table.to_csv(tmp_path / "labels.csv", index=False)
+        (tmp_path / "asked.jsonl").rename(tmp_path / "queries.jsonl")
+        message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert f"'{column}'" in message
+    assert PROBLEMS[column] in message
+
+
+@pytest.mark.parametrize("flag", ["relevant", "relevance", "rating"])
+def test_a_frame_of_labels_has_its_grades_or_flags(flag):
+    table = pd.DataFrame(
+        {"query_id": "q1", "doc_id": ["d1", "d3"], flag: [True, False]}
+    )
+    assert grades_in_memory(table) == {"q1": {"d1": 1, "d3": 0}}
+
+
+@pytest.mark.parametrize("field", ["typo", "multi_hop", "sentiment"])
+def test_fields_of_queries_are_no_grades(field, tmp_path):
+    values = {"sentiment": ("negative", "positive")}.get(field, ("yes", "no"))
+    rows = [
+        {"query": query, "gold_id": "d1", field: word}
+        for query, word in zip(QUERIES, values, strict=True)
+    ]
+    assert len(load_dataset(asked(tmp_path, rows)).labels) == 2
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [["d1", "d3"], ("d1", "d3"), np.array(["d1", "d3"]), {"d1", "d3"}],
+    ids=["list", "tuple", "array", "set"],
+)
+def test_cells_of_frames_may_hold_several_documents(cell):
+    queries = pd.DataFrame(
+        {"query": QUERIES, "gold_ids": [cell, cell], "excluded_ids": [{"d2"}, {"d2"}]}
+    )
+    results = harness.evaluate(DOCUMENTS, queries, None, {"bm25": "bm25"})
+    lines = (results.folder / "labels.jsonl").read_text().splitlines()
+    row = json.loads(lines[0])
+    assert sorted(row.get("ranked", row.get("grades"))) == ["d1", "d3"]
+    assert row["excluded"] == ["d2"]
+
+
+@pytest.mark.parametrize("name", ["ignore_ids", "skip_docs", "exclude_urls"])
+def test_documents_to_leave_out_have_many_names(name, tmp_path):
+    dataset = load_dataset(asked(tmp_path, two(gold_ids=["d1"], **{name: ["d3"]})))
+    assert [query.excluded for query in dataset.queries] == [("d3",), ("d3",)]
+
+
+@pytest.mark.parametrize("name", ["ignore", "blocked_ids", "without"])
+def test_documents_perhaps_to_leave_out_are_asked_about(name, tmp_path):
+    rows = two(gold_ids=["d1"], **{name: ["d3"]})
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert f"--columns exclude={name}" in message
+
+
+def test_reference_answers_that_are_ids_are_asked_about(tmp_path):
+    message = str(refusal(load_dataset, asked(tmp_path, two(reference=["d1"]))))
+    assert "'reference' names documents, and is read as reference answers" in message
+    answers = two(reference="on the mat")
+    assert not load_dataset(asked(tmp_path, answers)).labels
+
+
+def test_flags_by_document_are_grades(tmp_path):
+    rows = two(qrels={"d1": True, "d3": False})
+    assert load_dataset(asked(tmp_path, rows)).labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+def test_a_second_column_of_labels_is_not_said_to_name_nothing(tmp_path):
+    rows = two(gold_ids=["d1"], expected_ids=["d3"])
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "'expected_ids' could hold the relevant documents" in message
+
+
+def test_right_texts_beside_given_documents_are_asked_about(tmp_path):
+    rows = two(pos=["the cat sat"], neg=["birds fly"])
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "--columns contexts=pos" in message
+    declared = declared_columns({"contexts": "pos"})
+    dataset = load_dataset(asked(tmp_path, rows, columns=declared))
+    assert dataset.labels["q0"].relevant == ("d1",)
+
+
+def test_a_missing_label_is_named_as_a_blank_one(tmp_path):
+    rows = [{"query": QUERIES[0], "gold_id": None}, {"query": "x", "gold_id": "d1"}]
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "no document is given" in message
+
+
+PAIRS = {
+    "sentence1": "how to reset a password",
+    "sentence2": "click forgot password",
+    "label": 1,
+}
+PREFERENCES = {
+    "prompt": "how to reset a password",
+    "chosen": "click forgot password",
+    "rejected": "cats are nice",
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "query", "passage", "documents"),
+    [
+        (PAIRS, "sentence1", "sentence2", 1),
+        (PREFERENCES, "prompt", "chosen", 2),
+    ],
+)
+def test_texts_beside_each_other_are_asked_about(
+    row, query, passage, documents, tmp_path
+):
+    jsonl(tmp_path / "pairs.jsonl", [row])
+    reference = DatasetReference(tmp_path / "pairs.jsonl")
+    message = str(refusal(load_dataset, reference))
+    assert f"(--columns query={query})" in message
+    assert f"(--columns contexts={passage})" in message
+    columns = declared_columns({"query": query, "contexts": passage})
+    dataset = load_dataset(DatasetReference(tmp_path / "pairs.jsonl", columns=columns))
+    assert dataset.document_count == documents
+    assert dataset.labels["q0"].relevant == ("p0",)
