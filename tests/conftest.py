@@ -4,6 +4,8 @@ take their time.
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -86,6 +88,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
 
 
+def pytest_collection_finish() -> None:
+    """What collection imported lives to the end: the garbage collector went through it
+    again and again, a sixth of the time of tests that run models.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache of this session's own, shared by the workers of pytest-xdist, so that no
@@ -103,6 +113,14 @@ def short_pauses() -> None:
     from retrievers.services import caller
 
     caller.FIRST_PAUSE = 0.01
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once() -> None:
+    """The command line is built from its functions once a process, as by its users."""
+    import typer.main
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 @pytest.fixture(scope="session")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import Floats
+from harness.stats.differences import Floats, Integers
 from harness.stats.intervals import NOT_ESTIMABLE, Interval
-from harness.stats.signed_rank import SMALLEST
 
-END_TOLERANCE = 1e-11
-"""Width at which the search for an end stops."""
+MAX_SORTED_SHIFTS = 3_000
+"""Shifts that are sorted to find an end; while there are more, they are halved."""
 MAX_FULL_COUNT = 60
 """Largest number of coins whose counts are summed in full."""
-BRACKET_DEVIATIONS = 6.0
-"""Standard errors from the difference at which the search for an end begins."""
 TIE_SLACK = 1e-12
 """Float noise of a count that is a whole number."""
 WINDOW_DEVIATIONS = 7.7
@@ -56,15 +54,11 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
         return NOT_ESTIMABLE
     difference = (counts.won - counts.lost) / n
     low = _lower_end(counts, difference, alpha)
-    high = -_lower_end(counts.swapped, -difference, alpha)
+    high = 0.0 - _lower_end(counts.swapped, -difference, alpha)
     if mcnemar_p(counts) > alpha:
         low = min(low, 0.0)
         high = max(high, 0.0)
-    return Interval(_without_noise(low), _without_noise(high), "sign flips")
-
-
-def _without_noise(end: float) -> float:
-    return 0.0 if abs(end) <= 10 * END_TOLERANCE else end
+    return Interval(low, high, "sign flips")
 
 
 def mcnemar_p(counts: PairCounts) -> float:
@@ -77,53 +71,162 @@ def mcnemar_p(counts: PairCounts) -> float:
 def _lower_end(counts: PairCounts, difference: float, alpha: float) -> float:
     """Return the lowest shift that is not rejected.
 
-    The chance rises with the shift, so that the end is found by halving.
+    The chance of a flip with i - j <= s (i + j + k) rises with s, and only at the
+    shifts (i - j) / (i + j + k), one of which is the end.
     """
-    from scipy import optimize  # takes 0.1 s, for 0/1 measures alone
+    flips = _untied_flips(counts)
+    ties = _tied_flips(counts.tied)
+    bracket = _Bracket(
+        flips=flips,
+        ties=ties,
+        low=-1.0,
+        high=difference,
+        fitting_low=_fitting_ties(flips, ties, -1.0),
+        fitting_high=_fitting_ties(flips, ties, difference),
+    )
+    level = alpha / 2
+    if bracket.chance(bracket.fitting_low) > level:
+        return bracket.low
+    if bracket.chance(bracket.fitting_high) <= level:
+        return bracket.high
+    if bracket.low < 0 < bracket.high:
+        bracket.cut(0.0, level)
+    middle = bracket.middle
+    while bracket.shifts > MAX_SORTED_SHIFTS and bracket.low < middle < bracket.high:
+        bracket.cut(middle, level)
+        middle = bracket.middle
+    return bracket.first_shift_above(level)
 
-    tail = partial(_tail, counts)
-    n = sum(counts)
-    spread = math.sqrt(max(1 / n, (counts.won + counts.lost) / n - difference**2) / n)
-    low = max(-1.0, difference - BRACKET_DEVIATIONS * spread)
-    if 2 * tail(low) > alpha:
-        low = -1.0
-    level = math.log(alpha / 2)
 
-    def log_excess(shift: float) -> float:
-        return math.log(max(tail(shift), SMALLEST)) - level
+class TiedFlips(NamedTuple):
+    """How many tied queries are flipped: a number k from `fewest` to `most`."""
 
-    if log_excess(difference) <= 0:
-        return difference
-    if log_excess(low) >= 0:
-        return low
-    end = optimize.brentq(log_excess, low, difference, xtol=END_TOLERANCE)
-    return float(end)
+    fewest: int
+    most: int
+    chances: Floats
+    """(m,), the same in either order."""
+    cumulated: Floats
+    """(m + 1,): of none, of the first, of the first two and so on."""
 
 
-def _tail(counts: PairCounts, shift: float) -> float:
-    """Return the chance of a flip with i - j <= shift (i + j + k)."""
-    won, won_chances = _binomial(counts.won)
-    lost, lost_chances = _binomial(counts.lost)
+class UntiedFlips(NamedTuple):
+    """How many won and lost queries are flipped, in every combination."""
+
+    won: Floats
+    """(c,): i."""
+    lost: Floats
+    """(c,): j."""
+    chances: Floats
+    """(c,)"""
+
+
+def _fitting_ties(flips: UntiedFlips, ties: TiedFlips, shift: float) -> Integers:
+    """Return how many numbers k are as extreme as the shift allows: (c,).
+
+    Those are the largest ones above a shift of zero, and the smallest below.
+    """
     # i (1 - shift) - j (1 + shift) <= shift k
-    weights = won[:, None] * (1 - shift) - lost[None, :] * (1 + shift)
-    if abs(shift) <= 1e-15:
-        within = (weights <= TIE_SLACK).astype(np.float64)
-    elif shift > 0:
-        # k of at least weights / shift
-        needed = np.ceil(weights / shift - TIE_SLACK)
-        within = special.bdtrc(needed - 1, counts.tied, 0.5)
-        within = np.where(needed <= 0, 1.0, np.where(needed > counts.tied, 0.0, within))
+    bounds = flips.won * (1 - shift) - flips.lost * (1 + shift)
+    possible = len(ties.chances)
+    if shift > 0:
+        fitting = ties.most + 1 - np.ceil(bounds / shift - TIE_SLACK)
+    elif shift < 0:
+        fitting = np.floor(bounds / shift + TIE_SLACK) + 1 - ties.fewest
     else:
-        # k of at most weights / shift
-        allowed = np.floor(weights / shift + TIE_SLACK)
-        within = special.bdtr(np.clip(allowed, 0, counts.tied), counts.tied, 0.5)
-        within = np.where(allowed < 0, 0.0, within)
-    chance = float(won_chances @ within @ lost_chances)
-    return max(chance, math.ldexp(1.0, -sum(counts)))
+        fitting = np.where(bounds <= 0, possible, 0)
+    limited: Integers = np.clip(fitting, 0, possible).astype(np.int64)
+    return limited
 
 
-def _binomial(n: int) -> tuple[Floats, Floats]:
-    """Return the counts of n fair coins that have mass, with their chances."""
+@dataclass
+class _Bracket:
+    """The shifts between one that is rejected and one that is not."""
+
+    flips: UntiedFlips
+    """Those whose fitting ties differ between the two."""
+    ties: TiedFlips
+    low: float
+    high: float
+    fitting_low: Integers
+    """(c,)"""
+    fitting_high: Integers
+    """(c,)"""
+    settled: float = 0.0
+    """The chance of flips that are as extreme at both or at neither."""
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def shifts(self) -> int:
+        """At how many shifts a flip joins, above `low` and up to `high`."""
+        return int((self.fitting_high - self.fitting_low).sum())
+
+    def chance(self, fitting: Integers) -> float:
+        """Return the chance of a flip that is as extreme, by its fitting ties."""
+        # No product of vectors, whose last digits depend on the number of cores.
+        return self.settled + float(
+            (self.flips.chances * self.ties.cumulated[fitting]).sum()
+        )
+
+    def cut(self, shift: float, level: float) -> None:
+        """Keep the part in which the chance rises above the level."""
+        fitting = _fitting_ties(self.flips, self.ties, shift)
+        if self.chance(fitting) > level:
+            self.high = shift
+            self.fitting_high = fitting
+        else:
+            self.low = shift
+            self.fitting_low = fitting
+        is_open = self.fitting_low < self.fitting_high
+        settled_chances = self.ties.cumulated[self.fitting_low[~is_open]]
+        self.settled += float((self.flips.chances[~is_open] * settled_chances).sum())
+        self.flips = UntiedFlips(*(column[is_open] for column in self.flips))
+        self.fitting_low = self.fitting_low[is_open]
+        self.fitting_high = self.fitting_high[is_open]
+
+    def first_shift_above(self, level: float) -> float:
+        """Return the first shift at which the chance is above the level."""
+        joining = self.fitting_high - self.fitting_low
+        rows = np.repeat(np.arange(len(joining)), joining)
+        steps = np.arange(len(rows)) - np.repeat(np.cumsum(joining) - joining, joining)
+        steps += self.fitting_low[rows]
+        tied = self.ties.most - steps if self.high > 0 else self.ties.fewest + steps
+        won = self.flips.won[rows]
+        lost = self.flips.lost[rows]
+        shifts = (won - lost) / (won + lost + tied)
+        order = np.argsort(shifts, kind="stable")
+        chances = (self.flips.chances[rows] * self.ties.chances[steps])[order]
+        reached = self.chance(self.fitting_low) + np.cumsum(chances)
+        index = int(np.searchsorted(reached, level, side="right"))
+        return float(shifts[order][index]) if index < len(order) else self.high
+
+
+def _untied_flips(counts: PairCounts) -> UntiedFlips:
+    won = _binomial(counts.won)
+    lost = _binomial(counts.lost)
+    return UntiedFlips(
+        np.repeat(won.numbers, len(lost.numbers)),
+        np.tile(lost.numbers, len(won.numbers)),
+        np.outer(won.chances, lost.chances).ravel(),
+    )
+
+
+def _tied_flips(tied: int) -> TiedFlips:
+    numbers, chances = _binomial(tied)
+    cumulated = np.concatenate([[0.0], np.cumsum(chances)])
+    return TiedFlips(int(numbers[0]), int(numbers[-1]), chances, cumulated)
+
+
+class Binomial(NamedTuple):
+    """The counts of fair coins that have mass, with their chances."""
+
+    numbers: Floats
+    chances: Floats
+
+
+def _binomial(n: int) -> Binomial:
     low = 0
     high = n
     if n > MAX_FULL_COUNT:
@@ -137,4 +240,4 @@ def _binomial(n: int) -> tuple[Floats, Floats]:
         - special.gammaln(n - numbers + 1)
         - n * math.log(2)
     )
-    return numbers, np.exp(log_chances)
+    return Binomial(numbers, np.exp(log_chances))

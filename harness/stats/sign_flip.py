@@ -154,6 +154,8 @@ def _count_listed_subsets(sizes: Floats, limit: float) -> int | None:
     """
     if limit < 0:
         return 0
+    if _fewest_subsets(sizes, limit) > MAX_LISTED_SUBSETS:
+        return None
     sums = np.zeros(1)
     for size in sizes.tolist():
         if size > limit:
@@ -163,6 +165,18 @@ def _count_listed_subsets(sizes: Floats, limit: float) -> int | None:
             return None
         sums = np.concatenate([sums, longer_sums])
     return len(sums)
+
+
+def _fewest_subsets(sizes: Floats, limit: float) -> float:
+    """Return a number of subsets that are certainly within the limit.
+
+    With m times the j-th size, any m of the j smallest sizes are within it. Most lists
+    that would grow too long need not be begun.
+    """
+    smaller = np.arange(1, len(sizes) + 1)
+    members = np.floor(limit * (1 - SCORE_TOLERANCE) / sizes)
+    chosen = np.minimum(members, smaller // 2)
+    return float(special.binom(smaller, chosen).max(initial=1.0))
 
 
 def _whole_steps(sizes: Floats, limit: float, slack: float) -> Integers | None:

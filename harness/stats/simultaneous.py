@@ -1,5 +1,6 @@
 """Intervals that hold for several pairs at once."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -132,23 +133,72 @@ def _largest_statistics(
     count = len(units)
     correction = (count - 1) / count if units.weights is None else 1.0
     products = (deviations.T * leverages) @ deviations
-    cross = (leverages * shares)[:, None] * deviations
-    share_squares = float((leverages * shares**2).sum())
-    first = np.array([pair.a for pair in pairs])
-    second = np.array([pair.b for pair in pairs])
     squares = np.diag(products)
-    pair_squares = squares[first] + squares[second] - 2 * products[first, second]
-    columns = np.hstack([deviations, cross])
-    k = deviations.shape[1]
+    # Of two equal columns this is 0 but for float noise.
+    pair_squares = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
+    cross_weights = leverages * shares
+    share_squares = float(cross_weights @ shares)
+    has_equal_shares = float(np.ptp(shares)) == 0
+    columns = deviations
+    if not has_equal_shares:
+        columns = np.hstack([deviations, cross_weights[:, None] * deviations])
     maxima: list[Floats] = []
     for flips in _flips(columns, seed):
-        sums = flips[:, first] - flips[:, second]
-        cross_sums = flips[:, k + first] - flips[:, k + second]
-        variances = pair_squares - 2 * sums * cross_sums + sums**2 * share_squares
-        np.maximum(variances, SCORE_TOLERANCE * pair_squares, out=variances)
-        statistics = np.abs(sums) / np.sqrt(correction * variances)
-        maxima.append(statistics.max(axis=1))
-    return np.concatenate(maxima)
+        # One column after the other: (draws, pairs) took gigabytes.
+        sums = np.ascontiguousarray(flips.T)
+        if has_equal_shares:
+            ratios = _largest_ratios(sums, np.sqrt(pair_squares), pairs)
+            variances = 1 - share_squares * ratios**2
+            statistics = ratios / np.sqrt(np.maximum(variances, SCORE_TOLERANCE))
+        else:
+            statistics = _largest_studentised(sums, pair_squares, share_squares, pairs)
+        maxima.append(statistics)
+    return np.concatenate(maxima) / math.sqrt(correction)
+
+
+def _largest_ratios(sums: Floats, roots: Floats, pairs: Sequence[Contrast]) -> Floats:
+    """Return the largest |a - b| over the root of their pair for each flip: (d,).
+
+    With units of equal weight, the flip's own variance is V - S^2 x a constant, so that
+    the largest S^2 / V is that of the largest |T|.
+
+    Args:
+        sums: (k, d) of each column.
+        roots: (k, k) of V.
+        pairs: of columns.
+    """
+    largest = np.zeros(sums.shape[1])
+    ratios = np.empty_like(largest)
+    for pair in pairs:
+        np.subtract(sums[pair.a], sums[pair.b], out=ratios)
+        np.abs(ratios, out=ratios)
+        np.divide(ratios, roots[pair], out=ratios)
+        np.maximum(largest, ratios, out=largest)
+    return largest
+
+
+def _largest_studentised(
+    sums: Floats, pair_squares: Floats, share_squares: float, pairs: Sequence[Contrast]
+) -> Floats:
+    """Return the largest |a - b| over its flip's own deviation: (d,).
+
+    Args:
+        sums: (2 k, d) of each column, then of each times its units' cross weights.
+        pair_squares: (k, k).
+        share_squares: the sum of squared shares times their leverages.
+        pairs: of columns.
+    """
+    plain, crossed = np.vsplit(sums, 2)
+    largest = np.zeros(sums.shape[1])
+    for pair in pairs:
+        differences = plain[pair.a] - plain[pair.b]
+        cross_sums = crossed[pair.a] - crossed[pair.b]
+        squares = pair_squares[pair]
+        variances = squares - 2 * differences * cross_sums
+        variances += differences**2 * share_squares
+        np.maximum(variances, SCORE_TOLERANCE * squares, out=variances)
+        np.maximum(largest, np.abs(differences) / np.sqrt(variances), out=largest)
+    return largest
 
 
 def _flips(columns: Floats, seed: int) -> Iterator[Floats]:

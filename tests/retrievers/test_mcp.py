@@ -139,13 +139,6 @@ def test_texts_are_read_by_a_pattern_or_as_json() -> None:
         ("die", {}, "out of memory, good bye"),
         ("raise", {}, "the tool 'search' failed: .*the index is locked"),
         ("hang", {"timeout": 3.0}, r"no answer within 3 s \(timeout\)"),
-        ("much", {}, r"returned 10,000,\d+ characters, and 4,000,000 are read at most"),
-        ("unknown", {}, "1 of 1 hits have unknown ids, such as 'nobody'"),
-        ("shapeless", {}, "`hits` finds no list in the answer"),
-        ("rails", {"id": "name"}, "`id` finds no list of ids"),
-        ("rails", {"score": "id"}, "`score` does not find one number for each"),
-        ("rails", {"tool": "serch"}, "has no tool 'serch' .did you mean 'search'"),
-        ("rails", {"tool": "grep", "arguments": {"query": "{query}"}}, "is not JSON"),
         (
             "rails",
             {"command": (*COMMAND, "silent"), "timeout": 2.0},
@@ -167,6 +160,26 @@ def test_what_goes_wrong_with_a_server_is_one_sentence(
     text: str, options: dict[str, Any], message: str
 ) -> None:
     assert re.search(message, failure(text, **options))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("much", {}, r"returned 10,000,\d+ characters, and 4,000,000 are read at most"),
+        ("unknown", {}, "1 of 1 hits have unknown ids, such as 'nobody'"),
+        ("shapeless", {}, "`hits` finds no list in the answer"),
+        ("rails", {"id": "name"}, "`id` finds no list of ids"),
+        ("rails", {"score": "id"}, "`score` does not find one number for each"),
+        ("rails", {"tool": "serch"}, "has no tool 'serch' .did you mean 'search'"),
+        ("rails", {"tool": "grep", "arguments": {"query": "{query}"}}, "is not JSON"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_one_sentence(
+    address: str, text: str, options: dict[str, Any], message: str
+) -> None:
+    wait_until_listening(address)
+    running = {"command": (), "env": None, "url": address}
+    assert re.search(message, failure(text, **running, **options))
 
 
 @pytest.mark.parametrize(

@@ -19,17 +19,11 @@ import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
+from tests.support.small_texts import TEXTS
+
 server = MCPServer("small corpus")
 ASKED = os.environ.get("ASKED_FILE", "")
 """A file that gets a line for each call, if it is given."""
-
-
-@cache
-def texts() -> dict[str, str]:
-    """The documents; imported late, so that a server that only fails starts fast."""
-    from tests.support import small
-
-    return small.TEXTS
 
 
 @cache
@@ -41,7 +35,7 @@ def index() -> Any:
 
     bm25 = BM25()
     documents = [
-        Document(name, name, f"# {name}\n\n{text}") for name, text in texts().items()
+        Document(name, name, f"# {name}\n\n{text}") for name, text in TEXTS.items()
     ]
     bm25.index(documents, Meter())
     return bm25
@@ -95,7 +89,7 @@ def grep(query: str) -> str:
     words = query.split()
     return "\n".join(
         f"docs/{name}.md:1:{text}"
-        for name, text in texts().items()
+        for name, text in TEXTS.items()
         if any(word in text for word in words)
     )
 

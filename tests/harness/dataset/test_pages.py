@@ -16,10 +16,21 @@ pytestmark = [
     pytest.mark.skipif(
         find_spec("markitdown") is None, reason="needs the extra `documents`"
     ),
-    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.usefixtures("one_cache"),
 ]
 PAGES = ("heat pump", "roof tiles", "garden fence")
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+@pytest.fixture(scope="module")
+def cache_of_this_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def one_cache(cache_of_this_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is converted once for all tests: a converter takes a second."""
+    monkeypatch.setenv("HARNESS_CACHE", str(cache_of_this_file))
 
 
 def houses(folder: Path, table: str) -> Path:

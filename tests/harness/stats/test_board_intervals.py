@@ -57,6 +57,25 @@ def test_another_retriever_does_not_move_the_draws() -> None:
     assert first == pytest.approx(second)
 
 
+def test_nearly_equal_weights_have_the_quantile_of_equal_ones() -> None:
+    """Units of equal weight have a formula of their own."""
+    scores = np.random.default_rng(7).normal(size=(90, 5))
+    weights = np.ones(90)
+    equal = simultaneous_quantile(scores, single_units(90, weights), all_pairs(5))
+    nearly = weights.copy()
+    nearly[0] += 1e-12
+    unequal = simultaneous_quantile(scores, single_units(90, nearly), all_pairs(5))
+    assert unequal == pytest.approx(equal, rel=1e-9)
+
+
+def test_a_retriever_that_is_there_twice_changes_no_quantile() -> None:
+    scores = np.random.default_rng(8).normal(size=(90, 3))
+    doubled = np.column_stack([scores, scores[:, 2]])
+    alone = simultaneous_quantile(scores, single_units(90), all_pairs(3))
+    twice = simultaneous_quantile(doubled, single_units(90), all_pairs(4))
+    assert twice == pytest.approx(alone, rel=1e-12)
+
+
 def test_clusters_are_the_units() -> None:
     scores = np.repeat(np.random.default_rng(6).normal(size=(40, 2)), 5, axis=0)
     clusters = [str(i // 5) for i in range(200)]
@@ -95,7 +114,29 @@ def test_the_interval_of_a_binary_measure_inverts_the_sign_flips(
     interval = binary_interval(pair, 0.05)
     low = lowest_shift_not_rejected(pair, 0.05)
     high = -lowest_shift_not_rejected(pair.swapped, 0.05)
-    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-9)
+    assert (interval.low, interval.high) == (low, high)
+
+
+@pytest.mark.parametrize(
+    "counts", [(450, 459, 1091), (700, 100, 1200), (90, 40, 5000), (900, 850, 3)]
+)
+def test_of_many_queries_the_chance_passes_the_level_at_the_end(
+    counts: tuple[int, int, int],
+) -> None:
+    won, lost, tied = counts
+    j = np.arange(lost + 1)[:, None]
+    k = np.arange(tied + 1)
+    chances = np.outer(
+        stats.binom.pmf(j[:, 0], lost, 0.5), stats.binom.pmf(k, tied, 0.5)
+    )
+
+    def chance(shift: float) -> float:
+        most = np.floor((shift * (j + k) + j) / (1 - shift))
+        return float((chances * stats.binom.cdf(most, won, 0.5)).sum())
+
+    low = binary_interval(PairCounts(*counts), 0.05).low
+    assert low is not None
+    assert chance(low - 1e-12) <= 0.025 < chance(low + 1e-12)
 
 
 @pytest.mark.parametrize("tied", [2, 10, 40])
