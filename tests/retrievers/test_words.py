@@ -141,7 +141,7 @@ def test_queries_without_a_word_of_the_corpus_are_named(
     layouts.jsonl(data / "documents.jsonl", [{"_id": "d1", "text": documents}])
     asked = [{"query": text, "gold_id": "d1"} for text in (query, documents)]
     layouts.jsonl(data / "queries.jsonl", asked)
-    sentence = "1 query shares no word with the corpus"
+    sentence = "1 of 2 queries shares no word with the corpus"
     path = small.experiment(tmp_path, retrievers=retriever)
     for target in (path, data):
         assert f"warning: {sentence}: q0" in call("check", target).out
