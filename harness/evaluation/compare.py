@@ -23,9 +23,9 @@ from harness.stats.settings import Settings
 from harness.stats.units import Units
 
 MAX_FAMILY_PAIRS = 1_000
-"""Pairs of one family beyond which no other measure is compared."""
+"""If the primary measure has more pairs, it alone is compared."""
 RESIDUAL_PARAMETER = "residual=True"
-"""In the name of a measure: how much the unjudged documents could add."""
+"""Marks a measure that says how much unjudged documents could add to a score."""
 
 
 def family_pairs(
@@ -56,8 +56,9 @@ def compare_retrievers(
 
     The primary measure's rows are confirmatory. A pair is compared over the queries for
     which both have a value; column `n` counts them. A pair without such a query has no
-    row, and counts in the correction with p = 1. If the pairs of the primary measure
-    have different queries, nothing is called equivalent.
+    row; it was to be tested, too, so the correction counts it as a test with p = 1. If
+    the pairs of the primary measure have different queries, nothing is called
+    equivalent.
 
     Args:
         scores: of any measures; the draws are shared by all measures and pairs of the
@@ -66,7 +67,7 @@ def compare_retrievers(
             is None, or has no scores.
         settings: the tests and their levels.
         equivalence: `run_equivalence_tests` of the primary measure's family, if it was
-            called before.
+            called before; it is used only if each pair has a row.
 
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
@@ -134,7 +135,7 @@ def compare_pairs(
 ) -> list[Comparison]:
     """Compare some pairs on the primary measure, as one family.
 
-    Over the queries for which every retriever has a value.
+    Only queries for which every retriever has a value count.
     """
     primary = scores.primary
     primary_scores = scores.select_measures(primary)
@@ -200,7 +201,7 @@ def _find_equivalent_pairs(
 
 
 def _is_measured(scores: Scores) -> bool:
-    """Whether any score of the primary measure is neither 0 nor undefined."""
+    """Whether any score of the family's measure is neither 0 nor undefined."""
     columns = scores.values[scores.primary].values()
     return any(np.nan_to_num(column).any() for column in columns)
 
