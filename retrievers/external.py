@@ -30,7 +30,7 @@ class ExternalRetriever(Configured, Retriever):
 
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHitsPolicy = ""
-    """What hits outside the data set are: "irrelevant"; "" refuses many of them."""
+    """What hits outside the data set count as: "irrelevant"; else many are an error."""
     _known: KnownDocuments | None = None
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
