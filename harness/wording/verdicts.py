@@ -172,7 +172,7 @@ def _difference_words(row: Comparison, settings: Settings) -> str:
     relation = "higher"
     if (row.mean_difference > 0) != (better == row.a):
         relation = "lower, which is better,"
-    return f"the mean of {better} is {relation} than that of {worse}"
+    return f"{better}'s mean is {relation} than {worse}'s"
 
 
 def trials_sentence(trial_means: Mapping[str, Sequence[float]]) -> str:
@@ -228,7 +228,7 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
             if p <= settings.alpha:
                 name = row.a if row.mean_difference > 0 else row.b
                 test = f"sign-flip p {p_phrase(p)}"
-                opposites.append(f"the mean of {name} is higher ({test})")
+                opposites.append(f"{name}'s mean is higher ({test})")
         elif row.p_wilcoxon_adjusted is not None:
             p = row.p_wilcoxon_adjusted
             if p <= settings.alpha:

@@ -323,7 +323,7 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     p = f"{row.p_randomization_adjusted:#.3g}"
     assert (
         opposite_warning([row], RANKS)
-        == f"Yet the mean of b is higher (sign-flip p = {p})."
+        == f"Yet b's mean is higher (sign-flip p = {p})."
     )
     assert (evaluation.leader, evaluation.better_on_typical_query) == ("b", ("a",))
     assert (
