@@ -340,19 +340,18 @@ def _area_text(floor: ScoreThreshold) -> str:
     return f"{area} ({floor.low:.3f}, {floor.high:.3f})"
 
 
-def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str]:
+def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
     """Return the upper bounds that no single retriever reaches.
 
     Args:
         ceilings: of a run.
-        measure: the primary one.
         mean: the best mean of a single retriever.
     """
-    best = f"{measure} {ceilings.best_per_query:.3f}, chance included"
     union = percent_text(ceilings.union_recall, digits=2)
     alone = percent_text(ceilings.best_recall, digits=2)
     return [
-        f"With the best retriever for each query: {best} (one for all: {mean:.3f}).",
-        f"All first {ceilings.cutoff} hits together have {union} % of the labelled "
-        f"documents, the best alone {alone} %.",
+        f"The best retriever of each query would score {ceilings.best_per_query:.3f} "
+        f"(leader: {mean:.3f}), partly by chance.",
+        f"All first {ceilings.cutoff} hits together contain {union} % of the labelled "
+        f"documents; the best retriever's {alone} %.",
     ]

@@ -409,7 +409,10 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     )  # chosen and measured on other queries
     others = len(choice.alike) - 1
     sentence = (
-        f"{others} other configurations may be as good as {choice.chosen}; "
+        f"{others} other configurations may be as good as {choice.chosen}, "
+        "the cheapest of them."
+        if choice.alike[0] == choice.chosen
+        else f"{others} other configurations may be as good as {choice.chosen}; "
         f"{choice.alike[0]} is the cheapest."
     )
     assert sentence in conclusion_sentences(read_or_evaluate(results)) and (

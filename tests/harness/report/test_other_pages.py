@@ -11,6 +11,7 @@ import pytest
 import harness
 from harness import records
 from harness.evaluation.compare_sets import compare_sets_of_folder
+from harness.evaluation.judging_effort import judging_effort
 from harness.evaluation.pair_diagnostics import ranking_overlap
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
@@ -103,6 +104,14 @@ def test_the_headline_says_what_labelling_takes(unlabelled):
     assert f"<b>No winner yet.</b>{sentence}" in page
     assert f"**No winner yet.** {sentence}" in markdown
     assert "harness pool" in page
+
+
+def test_the_page_says_what_comes_next(unlabelled):
+    page = read_page(unlabelled)
+    effort = judging_effort(unlabelled)
+    section = page.partition('id="next"')[2].partition("</section>")[0]
+    assert "Label a random part of the queries" in section
+    assert f"first 10 documents: {effort.pairs} documents, {effort.time} " in section
 
 
 def test_without_texts_the_page_of_rankings_has_ids(unlabelled):
@@ -238,7 +247,9 @@ def test_a_leader_on_most_sets_that_is_not_shown_better_only_leads():
     }
     verdict = sets_verdict(compare_over_sets(sets, None, Settings()))
     assert verdict.headline in ("bm25 leads", "potion leads")
-    assert verdict.reason.startswith("One scores lower on the average of three sets; ")
+    assert verdict.reason.startswith(
+        "hashing scores lower on the average of three sets; "
+    )
 
 
 @needs_browser
