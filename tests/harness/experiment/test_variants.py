@@ -468,9 +468,9 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
         in page
     )
     assert choice.chosen in plain.replace("\\", "")
-    grid = page.partition("nDCG@3 by encoder.dimensions and chunk.size")[2].partition(
-        "</table>"
-    )[0]
+    grid = page.partition(
+        "nDCG@3 by <code>encoder.dimensions</code> and <code>chunk.size</code>"
+    )[2].partition("</table>")[0]
     # Each cell shows its own configuration, and the chosen one is framed.
     cells = re.findall(
         r'<td class="n heat\d( framed)?(?: dashed)?" title="([^"]*)">([\d.]+)<', grid
