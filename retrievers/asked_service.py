@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from retrievers.cache import Cache
 from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.files.run_scores import find_contradictions
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options.tables import PositiveInt, PositiveNumber
@@ -83,6 +84,11 @@ class AskedService(ExternalRetriever):
         answers = [json.loads(answer_by_key[key]) for key in keys]
         self._oldest_answer = min((answer["at"] for answer in answers), default="")
         refuse_distances(answer["scores"] for answer in answers)
+        score_lists = [
+            (query.id, answer["scores"])
+            for query, answer in zip(queries, answers, strict=True)
+        ]
+        self._note_contradictions(find_contradictions(score_lists), meter)
         rankings = [
             ranked(answer["ids"], answer["scores"], depth) for answer in answers
         ]

@@ -54,7 +54,7 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
-    yield from _saved_run_warnings(manifest)
+    yield from _contradiction_warnings(manifest)
     yield from _shared_word_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
@@ -168,8 +168,8 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
     return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
 
 
-def _saved_run_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield the saved runs whose scores contradict their ranks."""
+def _contradiction_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the retrievers whose scores contradict their ranks."""
     queries = manifest.dataset.queries
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes

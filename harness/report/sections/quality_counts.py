@@ -25,8 +25,8 @@ COUNT_PHRASES = {
     "not-answered-query": "queries missing in the saved run",
     "repeated-hit-query": "queries with a document returned twice",
     "nothing-matches-query": "queries whose filter no document matches",
-    "tied-run-query": "queries whose hits all have one score in the saved run",
-    "rising-run-query": "queries whose scores rise with rank in the saved run",
+    "tied-run-query": "queries whose hits all have one score",
+    "rising-run-query": "queries whose scores rise with rank",
     "no-shared-word": "queries of which no document has a word",
     "no-hit-query": (
         "queries with which no document that is searched shares a dimension "

@@ -2,6 +2,8 @@
 
 import pytest
 
+import harness
+from retrievers import Function
 from tests.support import small
 from tests.support.small import Call
 
@@ -76,3 +78,24 @@ def test_a_saved_run_of_one_query_is_warned_of(tmp_path, call: Call):
     told = call("run", path, "--results", tmp_path / "out")
     words = " ".join((told.out + told.err).split())
     assert "1 of 1 query ties throughout; its ranks were not used" in words
+
+
+@pytest.mark.parametrize(
+    ("scores", "sentence"),
+    [((1, 1, 1), TIED), ((0.1, 0.2, 0.3), RISING), ((3, 2, 1), "")],
+)
+def test_a_function_is_warned_of(scores, sentence):
+    documents = {name: f"text of {name}" for name in ("d1", "d2", "d3")}
+
+    def own(text, depth):
+        return list(zip(documents, scores, strict=True))
+
+    results = harness.evaluate(
+        documents,
+        {"q1": "a", "q2": "b"},
+        {"q1": ["d1"], "q2": ["d2"]},
+        {"own": Function(own)},
+    )
+    printed = " ".join(str(results).split())
+    told = [other for other in (TIED, RISING) if f"own: {other}" in printed]
+    assert told == ([sentence] if sentence else [])
