@@ -20,7 +20,7 @@ UnknownHitsPolicy = Literal["", "irrelevant"]
 MAX_UNKNOWN_SHARE = 0.2
 """Share of the hits that may have unknown ids."""
 MIN_RISES = 10
-"""Rises in scores that should fall, from which on they are not chance."""
+"""So many rises among scores that should fall are no chance."""
 
 
 class ExternalRetriever(Configured, Retriever):
@@ -31,7 +31,7 @@ class ExternalRetriever(Configured, Retriever):
 
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHitsPolicy = ""
-    """"irrelevant" if its index holds more documents than the data set."""
+    """What hits outside the data set count as: "irrelevant"; else many are an error."""
     _known: KnownDocuments | None = None
     _is_contradiction_noted: bool = False
 
@@ -55,11 +55,11 @@ class ExternalRetriever(Configured, Retriever):
             meter.note("rising-run-query", query_id)
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
-        """Return the rankings with the ids of the documents, if these are known."""
+        """Return the rankings with the documents' own ids, once these are indexed."""
         if self._known is None:
             return rankings
         return match_hit_ids(
-            rankings, self._known, meter, irrelevant=bool(self.unknown_hits)
+            rankings, self._known, meter, allow_unknown=bool(self.unknown_hits)
         )
 
 
@@ -79,7 +79,7 @@ def match_hit_ids(
     documents: KnownDocuments,
     meter: Meter,
     *,
-    irrelevant: bool = False,
+    allow_unknown: bool = False,
 ) -> list[Ranking]:
     """Return rankings with the ids of the documents; other spellings are matched.
 
@@ -89,7 +89,7 @@ def match_hit_ids(
         rankings: a retriever's rankings.
         documents: the documents of the corpus.
         meter: receives notes of the hits that were matched or are unknown.
-        irrelevant: whether any number of hits may be unknown.
+        allow_unknown: whether any number of hits may be unknown.
 
     Raises:
         BackendError: more than one hit in five is unknown; or a hit's id is one that no
@@ -103,7 +103,7 @@ def match_hit_ids(
     unknown = {doc_id: n for doc_id, n in counts.items() if doc_id not in matches}
     _check_unknown_ids(unknown, meter)
     unknown_count = sum(unknown.values())
-    if unknown_count > MAX_UNKNOWN_SHARE * counts.total() and not irrelevant:
+    if unknown_count > MAX_UNKNOWN_SHARE * counts.total() and not allow_unknown:
         unknown_id = next(iter(unknown))
         raise BackendError(
             f"{unknown_count:,} of {counts.total():,} hits have unknown ids, "
@@ -140,12 +140,17 @@ def _check_unknown_ids(unknown_ids: Iterable[str], meter: Meter) -> None:
 
 
 def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
-    """Raise BackendError if scores rise ten times and never fall: they are distances.
+    """Raise BackendError if scores rise ten times or more, and never fall.
 
-    >>> refuse_distances([[3.0, 1.0, *range(20)]])  # scores of hits in no order
+    They are distances then, of which the lowest is the best.
 
     Args:
         score_lists: the scores of each query's hits, best first.
+
+    >>> refuse_distances([[3.0, 1.0, *range(20)]])  # they fall, too: in no order
+    >>> refuse_distances([range(20)])
+    Traceback (most recent call last):
+    retrievers.errors.BackendError: its scores rise from the first hit to the last, ...
     """
     steps = [
         after - before for scores in score_lists for before, after in pairwise(scores)
@@ -154,7 +159,8 @@ def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
     if rises >= MIN_RISES and min(steps) >= 0:
         raise BackendError(
             "its scores rise from the first hit to the last, as distances do: give "
-            "hits best first, the highest score the best; of distances, none or negated"
+            "hits best first, the highest score the best; negate distances, or give "
+            "no scores"
         )
 
 

@@ -24,7 +24,8 @@ def plan_details(plan: RunPlan) -> Iterator[str]:
     retrievers = list(dict.fromkeys(row.retriever for row in plan.rows))
     for retriever in retrievers[:MAX_PLAN_ROWS]:
         total = _total_sentence(plan.total(retriever))
-        yield f"  {retriever or 'judge'}: {total}"
+        name = retriever or "judge"  # its stage serves all retrievers
+        yield f"  {name}: {total}"
     folded = retrievers[MAX_PLAN_ROWS:]
     if folded:
         yield f"  and {count_of(len(folded), 'more retriever')}"
@@ -63,7 +64,7 @@ def amount_text(amount: float | None, digits: int, mark: str) -> str:
 
 
 def plan_notes(plan: RunPlan) -> Iterator[str]:
-    """Yield prices with their dates, and what the minutes consist of."""
+    """Yield prices with their dates, and how the minutes are estimated."""
     if plan.remote_vectors:
         yield (
             f"check uses no network: vectors in {plan.remote_vectors} count as not "
@@ -82,8 +83,8 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
     if not all(row.exact for row in plan.rows):
         yield (
             "≈: estimated, since the tokenizer is not on this machine, or pairs are "
-            "not known yet; code, and writing that a tokenizer knows little of, may "
-            "have three times as many"
+            "not known yet; code, and scripts that a tokenizer saw little of, may take "
+            "three times as many tokens"
         )
 
 
@@ -115,11 +116,11 @@ def _asked_sentence(asked: AskedPlan) -> str:
     row = asked.row
     if not row.calls:
         return f"{row.retriever}: all its answers are cached"
-    factors = [f"{count_of(asked.calls, 'call')}", f"{asked.trials} trials"]
-    if asked.trials == 1:
-        factors.pop()
+    factors = [count_of(asked.calls, "call")]
+    if asked.trials != 1:
+        factors.append(f"{asked.trials} trials")
     product = " x ".join([*factors, count_of(asked.queries, "query")])
-    if not asked.is_limit:
+    if not asked.is_upper_bound:
         return f"{row.retriever}: {product}, {row.calls:,} not cached"
     tokens = amount_text(row.tokens, 0, "")
     dollars = amount_text(row.usd, 4, "")
@@ -158,6 +159,6 @@ def _judge_note(judging: JudgingPlan) -> str:
             f"${judging.output_price or 0:g} out"
         )
     return (
-        f"judge: {price}; at most, as if no two retrievers found the same document "
-        "and nothing were cached"
+        f"judge: {price}; an upper bound: the hits of each retriever count, though two "
+        "find the same document or a reply is cached"
     )

@@ -71,7 +71,7 @@ count as irrelevant.
 
 
 def _no_shared_word_sentence(warning: NoSharedWord) -> str:
-    count = shared_word_count(round(warning.without))
+    count = shared_word_count(round(warning.without), round(warning.queries))
     return f"{count}: {first_names(warning.query_ids)}."
 
 

@@ -207,10 +207,14 @@ def _first_true(error: Mapping[str, Any], *keys: str) -> Any:
 
 @contextmanager
 def explain_unreadable(name: str, body: object) -> Iterator[None]:
-    """Read an answer inside.
+    """Turn what fails while an answer is read inside into a failure that may pass.
 
-    An answer that cannot be read, or is an error with the status of a success, may not
-    come again. If a server never gives anything but a web page, it is not a service.
+    Another try may bring a readable answer. A web page is unlikely to pass: a server
+    that gives nothing else is no service.
+
+    Args:
+        name: the server's name in messages.
+        body: what it answered.
 
     Raises:
         TransientFailure: the answer cannot be read.
