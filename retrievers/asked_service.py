@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from retrievers.cache import Cache
 from retrievers.external import ExternalRetriever, refuse_distances
-from retrievers.files.run_scores import find_contradictions
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options.tables import PositiveInt, PositiveNumber
@@ -88,7 +87,7 @@ class AskedService(ExternalRetriever):
             (query.id, answer["scores"])
             for query, answer in zip(queries, answers, strict=True)
         ]
-        self._note_contradictions(find_contradictions(score_lists), meter)
+        self._note_returned(score_lists, meter)
         rankings = [
             ranked(answer["ids"], answer["scores"], depth) for answer in answers
         ]

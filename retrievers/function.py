@@ -15,7 +15,6 @@ from pydantic import Field
 from retrievers.errors import BackendError
 from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.facts import ModelFacts, RetrieverFacts
-from retrievers.files.run_scores import RunContradictions
 from retrievers.ids import hit_id
 from retrievers.meter import Meter
 from retrievers.options.tables import TextOrObject
@@ -86,7 +85,7 @@ class Function(ExternalRetriever):
         """
         batch_size = self.batch_size or max(len(queries), 1)
         rankings: list[Ranking] = []
-        contradictions = RunContradictions()
+        score_lists: list[tuple[str, Sequence[float]]] = []
         with meter.stage("search", total=len(queries)):
             for start in range(0, len(queries), batch_size):
                 batch = queries[start : start + batch_size]
@@ -100,12 +99,12 @@ class Function(ExternalRetriever):
                 ]
                 refuse_distances(hits.scores for hits in hit_lists)
                 for query, hits in zip(batch, hit_lists, strict=True):
-                    contradictions.add(query.id, hits.scores)
+                    score_lists.append((query.id, hits.scores))
                 rankings.extend(
                     ranked(hits.ids, hits.scores, depth) for hits in hit_lists
                 )
                 meter.count(calls=1, texts=len(batch))
-            self._note_contradictions(contradictions.kept(), meter)
+            self._note_returned(score_lists, meter)
         return self._recognised(rankings, meter)
 
     def _call(self, texts: list[str], depth: int) -> list[Any]:

@@ -22,7 +22,7 @@ COUNT_PHRASES = {
     "zero-vector-query": "queries with zero vectors",
     "not-in-corpus": "hits with unknown ids",
     "matched-hit": "ids of hits that were matched by file name, folder or title",
-    "not-answered-query": "queries missing in the saved run",
+    "not-answered-query": "queries for which nothing was returned",
     "repeated-hit-query": "queries with a document returned twice",
     "nothing-matches-query": "queries whose filter no document matches",
     "tied-run-query": "queries whose hits all have one score",

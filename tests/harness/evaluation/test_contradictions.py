@@ -99,3 +99,19 @@ def test_a_function_is_warned_of(scores, sentence):
     printed = " ".join(str(results).split())
     told = [other for other in (TIED, RISING) if f"own: {other}" in printed]
     assert told == ([sentence] if sentence else [])
+
+
+def test_queries_for_which_nothing_is_returned_are_named():
+    documents = {name: f"text of {name}" for name in ("d1", "d2", "d3")}
+
+    def own(text, depth):
+        return ["d1", "d2"] if text == "a" else []
+
+    queries = {"q1": "a", "q2": "b", "q3": "c"}
+    labels = {"q1": ["d1"], "q2": ["d2"], "q3": []}
+    results = harness.evaluate(documents, queries, labels, {"own": Function(own)})
+    printed = " ".join(str(results).split())
+    # The third query has no answer: nothing is right for it.
+    assert (
+        "own returned nothing for 1 of 2 queries (e.g. 'q2'): it scores 0." in printed
+    )
