@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from retrievers.document import Document
 from retrievers.errors import BackendError
+from retrievers.files.run_scores import RunContradictions, find_contradictions
 from retrievers.ids import CONTROL_CHARACTERS, KnownDocuments
 from retrievers.meter import Meter
 from retrievers.options.tables import Configured
@@ -32,10 +33,46 @@ class ExternalRetriever(Configured, Retriever):
     unknown_hits: UnknownHitsPolicy = ""
     """What hits outside the data set count as: "irrelevant"; else many are an error."""
     _known: KnownDocuments | None = None
+    _is_contradiction_noted: bool = False
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Store only ids and titles, to match the hits with."""
         self._known = known_documents(documents)
+
+    def _note_returned(
+        self,
+        score_lists: Sequence[tuple[str, Sequence[float]]],
+        meter: Meter,
+    ) -> None:
+        """Note the queries without hits, and those whose scores contradict the ranks.
+
+        Once: single queries are timed after all queries were answered.
+
+        Args:
+            score_lists: query id and the scores of its hits.
+            meter: receives the notes.
+        """
+        if self._is_contradiction_noted:
+            return
+        for query_id, scores in score_lists:
+            if not len(scores):
+                meter.note("not-answered-query", query_id)
+        self._note_contradictions(find_contradictions(score_lists), meter)
+
+    def _note_contradictions(
+        self, contradictions: RunContradictions, meter: Meter
+    ) -> None:
+        """Note the queries whose scores contradict their ranks, once.
+
+        Single queries are timed after all queries were answered.
+        """
+        if self._is_contradiction_noted:
+            return
+        self._is_contradiction_noted = True
+        for query_id in contradictions.tied:
+            meter.note("tied-run-query", query_id)
+        for query_id in contradictions.rising:
+            meter.note("rising-run-query", query_id)
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
         """Return the rankings with the documents' own ids, once these are indexed."""

@@ -1,8 +1,8 @@
 """A plan as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from harness.english import count_of
+from harness.english import count_of, first_names
 from harness.preflight.judging_plan import JudgingPlan
 from harness.preflight.plan import PlannedModel, PlanTotal, RunPlan
 from harness.preflight.service_rows import AskedPlan
@@ -70,8 +70,7 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
             f"check uses no network: vectors in {plan.remote_vectors} count as not "
             "embedded"
         )
-    for model in plan.models:
-        yield from _model_notes(model)
+    yield from _models_notes(plan.models)
     for asked in plan.asked:
         yield _asked_sentence(asked)
     if plan.judging is not None:
@@ -89,6 +88,16 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
         )
 
 
+def _models_notes(models: Sequence[PlannedModel]) -> Iterator[str]:
+    """Yield the notes of models, each once, after the retrievers that it is about."""
+    retrievers_by_note: dict[str, list[str]] = {}
+    for model in models:
+        for note in _model_notes(model):
+            retrievers_by_note.setdefault(note, []).append(model.retriever)
+    for note, retrievers in retrievers_by_note.items():
+        yield f"{first_names(list(dict.fromkeys(retrievers)))}: {note}"
+
+
 def _model_notes(model: PlannedModel) -> Iterator[str]:
     throughput = model.throughput
     note = price_sentence(throughput.price)
@@ -97,9 +106,9 @@ def _model_notes(model: PlannedModel) -> Iterator[str]:
     elif throughput.speed:
         note += f", {throughput.speed:,.0f} tokens a second in earlier runs"
     part = "reranker: " if model.part == "reranker" else ""
-    yield f"{model.retriever}: {part}{note}"
+    yield f"{part}{note}"
     if model.documents_uncut:
-        yield f"{model.retriever}: documents count uncut, since chunk.call is not run"
+        yield "documents count uncut, since chunk.call is not run"
 
 
 def _asked_sentence(asked: AskedPlan) -> str:

@@ -15,7 +15,7 @@ from retrievers.errors import BackendError
 from retrievers.options.placeholders import error_line, redact_url
 from retrievers.prices import is_on_this_machine
 
-NOT_STARTED_REMEDY = "; is it running? start it, then run again"
+NOT_STARTED_REMEDY = "; is the service running? start it, then run again"
 QUOTA_CODES = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
 """Codes of a quota that is used up: waiting does not help."""
 UNREADABLE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
@@ -274,11 +274,10 @@ def classify_connection_error(name: str, url: str, failure: BaseException) -> Ex
     if is_refused:
         reason = "connection refused"
     is_not_started = is_refused and is_on_this_machine(url)
-    remedy = NOT_STARTED_REMEDY if is_not_started else ""
-    return TransientFailure(
-        f"{name}: no response: {reason}{remedy}",
-        unlikely_to_pass=is_not_started,
-    )
+    message = f"no response from {name} ({reason})"
+    if is_not_started:
+        message = f"cannot reach {name}: {reason}{NOT_STARTED_REMEDY}"
+    return TransientFailure(message, unlikely_to_pass=is_not_started)
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:
