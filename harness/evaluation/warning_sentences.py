@@ -21,6 +21,7 @@ from harness.evaluation.warnings import (
     HalfRead,
     JudgedGap,
     MatchedIds,
+    NoHits,
     NoSharedWord,
     RisingScores,
     RunWarning,
@@ -71,7 +72,7 @@ count as irrelevant.
 
 
 def _no_shared_word_sentence(warning: NoSharedWord) -> str:
-    count = shared_word_count(round(warning.without))
+    count = shared_word_count(round(warning.without), round(warning.queries))
     return f"{count}: {first_names(warning.query_ids)}."
 
 
@@ -158,6 +159,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def _no_hits_sentence(warning: NoHits) -> str:
+    pronoun = "it scores" if warning.without == 1 else "they score"
+    return (
+        f"{warning.retriever} returned nothing for {warning.without:,.0f} of "
+        f"{count_of(round(warning.queries), 'query')} (e.g. {warning.query!r}): "
+        f"{pronoun} 0."
+    )
+
+
 def _tied_run_sentence(warning: TiedRun) -> str:
     count = tied_run_count(round(warning.tied), round(warning.queries))
     return f"{warning.retriever}: {count}."
@@ -195,6 +205,7 @@ SENTENCES: Mapping[WarningKind, Callable[[Any], str]] = {
     WarningKind.ESTIMATED_TOKENS: _estimated_tokens_sentence,
     WarningKind.CHANGED_ANSWERS: _changed_answers_sentence,
     WarningKind.UNKNOWN_REPEATABILITY: _unknown_repeatability_sentence,
+    WarningKind.NO_HITS: _no_hits_sentence,
     WarningKind.TIED_RUN: _tied_run_sentence,
     WarningKind.RISING_SCORES: _rising_scores_sentence,
     WarningKind.NO_SHARED_WORD: _no_shared_word_sentence,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
-from harness.experiment import LoadedExperiment
 from harness.records import RetrieverFailure, Run, StageLatency
 from harness.running.answer import ReplayableResult, RunState, answer_queries
 from harness.running.context import RunContext, run_resources
@@ -75,13 +74,13 @@ def run_retrievers(
     return state.runs
 
 
-def order_as_in_file(runs: Mapping[str, Run], loaded: LoadedExperiment) -> list[Run]:
-    """Return the runs in the order of the experiment file.
+def order_runs(runs: Mapping[str, Run], names: Sequence[str]) -> list[Run]:
+    """Return the runs in the order of the retrievers' names.
 
     Raises:
         BackendError: every retriever failed.
     """
-    ordered = [runs[config.name] for config in loaded.experiment.retrievers]
+    ordered = [runs[name] for name in names]
     if all(run.error for run in ordered):
         failures = [RetrieverFailure(run.retriever, run.error) for run in ordered]
         raise BackendError("\n".join(failure_lines(failures)))

@@ -22,11 +22,11 @@ COUNT_PHRASES = {
     "zero-vector-query": "queries with zero vectors",
     "not-in-corpus": "hits with unknown ids",
     "matched-hit": "ids of hits that were matched by file name, folder or title",
-    "not-answered-query": "queries missing in the saved run",
+    "not-answered-query": "queries for which nothing was returned",
     "repeated-hit-query": "queries with a document returned twice",
     "nothing-matches-query": "queries whose filter no document matches",
-    "tied-run-query": "queries whose hits all have one score in the saved run",
-    "rising-run-query": "queries whose scores rise with rank in the saved run",
+    "tied-run-query": "queries whose hits all have one score",
+    "rising-run-query": "queries whose scores rise with rank",
     "no-shared-word": "queries of which no document has a word",
     "no-hit-query": (
         "queries with which no document that is searched shares a dimension "

@@ -554,6 +554,7 @@ WARNINGS = [
     warnings.EstimatedTokens(),
     warnings.ChangedAnswers("x", 1, 2),
     warnings.UnknownRepeatability(("x",)),
+    warnings.NoHits("x", 2, 3, "q2"),
     warnings.TiedRun("x", 2, 2),
     warnings.RisingScores("x", 40, 40),
     warnings.NoSharedWord(3, 40, ("q1", "q2", "q3")),
