@@ -11,7 +11,7 @@ from harness.build.retrievers import build_retrievers
 from harness.dataset import Dataset
 from harness.dataset import load_dataset as load_dataset
 from harness.experiment import LoadedExperiment
-from harness.measures import measure_rankings, value_span
+from harness.measures import measure_rankings, value_bounds
 from harness.scoring.grades import (
     GradedLabels,
     grade_labels,
@@ -144,8 +144,8 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     labels = with_queries_without_relevant(labels, dataset.queries, loaded.question)
     scored_queries = [query for query in dataset.queries if query.id in labels.grades]
     query_weights(scored_queries, experiment.statistics.weight)
-    span = value_span(loaded.question.primary, labels.grades)
-    check_margin("[statistics] margin", experiment.statistics.margin, span)
+    bounds = value_bounds(loaded.question.primary, labels.grades)
+    check_margin("[statistics] margin", experiment.statistics.margin, bounds)
     return labels
 
 

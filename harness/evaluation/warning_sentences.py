@@ -134,7 +134,7 @@ def _matched_ids_sentence(warning: MatchedIds) -> str:
     ]
     example = warning.example.rpartition(" (by ")[0] or warning.example
     return (
-        f"Ids of {warning.retriever} differ from those of the documents "
+        f"{warning.retriever}'s ids differ from those of the documents "
         f"and were matched: {', '.join(counts)} (e.g. {example})."
     )
 

@@ -147,7 +147,7 @@ def _time_queries(
     A timed query that fails leaves the retriever without a latency: its rankings hold.
     """
     context = state.context
-    if not is_timed(built, context):
+    if not (is_timed(built, context) and _may_sum(built, state)):
         latency = request_latency(built, context, meter)
         latency = latency or dict(context.latencies.get(built.name, {}))
         repetition_facts = context.repetitions.get(built.name, AnswerFacts())
@@ -165,6 +165,17 @@ def _time_queries(
         latency = request_latency(built, context, meter)
         return QueryTimes(latency, AnswerFacts(not_timed=reason))
     return QueryTimes(latency, repetition.facts)
+
+
+def _may_sum(built: BuiltRetriever, state: RunState) -> bool:
+    """Whether its time can be shown: that is the sum of its own and its parts'.
+
+    A part whose model came from the cache, and was not loaded, has no time by default:
+    timing a reranker over it would be in vain.
+    """
+    if state.context.times_services:
+        return True
+    return all(state.runs[part].latency for part in built.uses)
 
 
 def _repeat_answers(

@@ -13,6 +13,7 @@ from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.preflight.latency_queries import latency_queries
 from harness.records import Results
 from harness.running.latency import measure_latency
+from retrievers.model import Model
 from retrievers.types import Query
 from tests.support import small
 from tests.support.servers import Answering, running
@@ -69,6 +70,18 @@ def test_what_answers_here_for_nothing_is_timed_by_default(tmp_path: Path) -> No
         "bm25": ["search"],
         "hashing": ["embed-queries", "search"],
         "hybrid": ["embed-queries", "search", "fuse"],
+    }
+
+
+def test_a_retriever_over_one_without_a_time_is_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time is a sum, which cannot be shown."""
+    monkeypatch.setattr(Model, "is_loaded", property(lambda model: False))
+    results = small.ran(tmp_path)
+    assert timed_stages(results) == {"bm25": ["search"], "hashing": [], "hybrid": []}
+    assert {row.retriever for row in results.cost_rows if row.stage == "latency"} == {
+        "bm25"
     }
 
 
