@@ -156,15 +156,15 @@ def short_p_text(p: float | None) -> str:
     )
 
 
-def shared_word_count(without: int) -> str:
+def shared_word_count(without: int, queries: int) -> str:
     """Say how many queries have no word of a document.
 
-    >>> shared_word_count(3), shared_word_count(1)
-    ('3 queries share no word with the corpus', '1 query shares no word with the \
-corpus')
+    >>> shared_word_count(3, 40), shared_word_count(1, 1)
+    ('3 of 40 queries share no word with the corpus', '1 of 1 query shares no word \
+with the corpus')
     """
     verb = "shares" if without == 1 else "share"
-    return f"{count_of(without, 'query')} {verb} no word with the corpus"
+    return f"{without:,} of {count_of(queries, 'query')} {verb} no word with the corpus"
 
 
 def tied_run_count(tied: int, queries: int) -> str:

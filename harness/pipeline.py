@@ -19,16 +19,16 @@ from harness.records import Results
 from harness.report.write import write_report
 from harness.running.accounts import RunAccounts
 from harness.running.claims import (
-    check_judge_price,
     complete_manifest,
     judge_claims,
+    open_judging,
     with_judged_claims,
 )
 from harness.running.context import build_run_context
 from harness.running.evaluate_rankings import evaluate_rankings
 from harness.running.options import RunOptions
 from harness.running.reuse import find_reusable
-from harness.running.run_retrievers import order_as_in_file, run_retrievers
+from harness.running.run_retrievers import order_runs, run_retrievers
 from harness.wording.reading import reading_line
 from harness.writing.describe_run import describe_run
 from harness.writing.write_results import RunOutput, write_qrels_files, write_results
@@ -74,19 +74,19 @@ def run_built(
     with records.staging_folder(folder) as staging:
         write_qrels_files(staging, built.labels)
         with Cache(default_cache_path(), fresh=options.fresh) as cache:
-            check_judge_price(loaded, accounts, cache)
+            judging = open_judging(loaded, accounts, cache)
             import_stored_vectors(loaded.experiment.vectors, built.retrievers, cache)
             context = build_run_context(
-                loaded, built.dataset, cache, accounts, reusable=reusable
+                loaded, built, cache, accounts, reusable=reusable
             )
             on_finished = partial(records.write_run_files, staging)
             with all_extras_named(partial(missing_extras, loaded)):
                 runs_by_name = run_retrievers(
                     built.retrievers, context, reusable.runs, on_finished=on_finished
                 )
-            runs = order_as_in_file(runs_by_name, loaded)
+            runs = order_runs(runs_by_name, loaded.experiment.retriever_names)
             claims = judge_claims(
-                loaded, runs, context, accounts, staging=staging, earlier=folder
+                judging, runs, context, accounts, staging=staging, earlier=folder
             )
         built = with_judged_claims(built, claims)
         dataset = with_unshared_queries(built.dataset, built.retrievers)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.build.build import BuiltExperiment, build
 from harness.experiment import LoadedExperiment
-from harness.pipeline import run_built
+from harness.pipeline import run_built, update_index
 from harness.records import Results
 from harness.report.sets_page import write_sets_page
 from harness.running.options import RunOptions
@@ -49,6 +49,7 @@ def run_sets(
     if set_of and finished and all(results.scored for results in finished):
         folder = Path(options.results) / set_of
         write_sets_page(folder, finished, report=sets[0].experiment.report)
+        update_index(Path(options.results), options)
     if failures:
         raise BackendError("\n".join(failures))
     return finished

@@ -83,6 +83,11 @@ class AskedService(ExternalRetriever):
         answers = [json.loads(answer_by_key[key]) for key in keys]
         self._oldest_answer = min((answer["at"] for answer in answers), default="")
         refuse_distances(answer["scores"] for answer in answers)
+        score_lists = [
+            (query.id, answer["scores"])
+            for query, answer in zip(queries, answers, strict=True)
+        ]
+        self._note_returned(score_lists, meter)
         rankings = [
             ranked(answer["ids"], answer["scores"], depth) for answer in answers
         ]

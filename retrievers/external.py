@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from retrievers.document import Document
 from retrievers.errors import BackendError
+from retrievers.files.run_scores import RunContradictions, find_contradictions
 from retrievers.ids import CONTROL_CHARACTERS, KnownDocuments
 from retrievers.meter import Meter
 from retrievers.options.tables import Configured
@@ -19,7 +20,7 @@ UnknownHitsPolicy = Literal["", "irrelevant"]
 MAX_UNKNOWN_SHARE = 0.2
 """Share of the hits that may have unknown ids."""
 MIN_RISES = 10
-"""Rises in scores that should fall, from which on they are not chance."""
+"""So many rises among scores that should fall are no chance."""
 
 
 class ExternalRetriever(Configured, Retriever):
@@ -30,19 +31,55 @@ class ExternalRetriever(Configured, Retriever):
 
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHitsPolicy = ""
-    """"irrelevant" if its index holds more documents than the data set."""
+    """What hits outside the data set count as: "irrelevant"; else many are an error."""
     _known: KnownDocuments | None = None
+    _is_contradiction_noted: bool = False
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Store only ids and titles, to match the hits with."""
         self._known = known_documents(documents)
 
+    def _note_returned(
+        self,
+        score_lists: Sequence[tuple[str, Sequence[float]]],
+        meter: Meter,
+    ) -> None:
+        """Note the queries without hits, and those whose scores contradict the ranks.
+
+        Once: single queries are timed after all queries were answered.
+
+        Args:
+            score_lists: query id and the scores of its hits.
+            meter: receives the notes.
+        """
+        if self._is_contradiction_noted:
+            return
+        for query_id, scores in score_lists:
+            if not len(scores):
+                meter.note("not-answered-query", query_id)
+        self._note_contradictions(find_contradictions(score_lists), meter)
+
+    def _note_contradictions(
+        self, contradictions: RunContradictions, meter: Meter
+    ) -> None:
+        """Note the queries whose scores contradict their ranks, once.
+
+        Single queries are timed after all queries were answered.
+        """
+        if self._is_contradiction_noted:
+            return
+        self._is_contradiction_noted = True
+        for query_id in contradictions.tied:
+            meter.note("tied-run-query", query_id)
+        for query_id in contradictions.rising:
+            meter.note("rising-run-query", query_id)
+
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
-        """Return the rankings with the ids of the documents, if these are known."""
+        """Return the rankings with the documents' own ids, once these are indexed."""
         if self._known is None:
             return rankings
         return match_hit_ids(
-            rankings, self._known, meter, irrelevant=bool(self.unknown_hits)
+            rankings, self._known, meter, allow_unknown=bool(self.unknown_hits)
         )
 
 
@@ -62,7 +99,7 @@ def match_hit_ids(
     documents: KnownDocuments,
     meter: Meter,
     *,
-    irrelevant: bool = False,
+    allow_unknown: bool = False,
 ) -> list[Ranking]:
     """Return rankings with the ids of the documents; other spellings are matched.
 
@@ -72,7 +109,7 @@ def match_hit_ids(
         rankings: a retriever's rankings.
         documents: the documents of the corpus.
         meter: receives notes of the hits that were matched or are unknown.
-        irrelevant: whether any number of hits may be unknown.
+        allow_unknown: whether any number of hits may be unknown.
 
     Raises:
         BackendError: more than one hit in five is unknown; or a hit's id is one that no
@@ -86,7 +123,7 @@ def match_hit_ids(
     unknown = {doc_id: n for doc_id, n in counts.items() if doc_id not in matches}
     _check_unknown_ids(unknown, meter)
     unknown_count = sum(unknown.values())
-    if unknown_count > MAX_UNKNOWN_SHARE * counts.total() and not irrelevant:
+    if unknown_count > MAX_UNKNOWN_SHARE * counts.total() and not allow_unknown:
         unknown_id = next(iter(unknown))
         raise BackendError(
             f"{unknown_count:,} of {counts.total():,} hits have unknown ids, "
@@ -123,12 +160,17 @@ def _check_unknown_ids(unknown_ids: Iterable[str], meter: Meter) -> None:
 
 
 def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
-    """Raise BackendError if scores rise ten times and never fall: they are distances.
+    """Raise BackendError if scores rise ten times or more, and never fall.
 
-    >>> refuse_distances([[3.0, 1.0, *range(20)]])  # scores of hits in no order
+    They are distances then, of which the lowest is the best.
 
     Args:
         score_lists: the scores of each query's hits, best first.
+
+    >>> refuse_distances([[3.0, 1.0, *range(20)]])  # they fall, too: in no order
+    >>> refuse_distances([range(20)])
+    Traceback (most recent call last):
+    retrievers.errors.BackendError: its scores rise from the first hit to the last, ...
     """
     steps = [
         after - before for scores in score_lists for before, after in pairwise(scores)
@@ -137,7 +179,8 @@ def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
     if rises >= MIN_RISES and min(steps) >= 0:
         raise BackendError(
             "its scores rise from the first hit to the last, as distances do: give "
-            "hits best first, the highest score the best; of distances, none or negated"
+            "hits best first, the highest score the best; negate distances, or give "
+            "no scores"
         )
 
 

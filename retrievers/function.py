@@ -85,6 +85,7 @@ class Function(ExternalRetriever):
         """
         batch_size = self.batch_size or max(len(queries), 1)
         rankings: list[Ranking] = []
+        score_lists: list[tuple[str, Sequence[float]]] = []
         with meter.stage("search", total=len(queries)):
             for start in range(0, len(queries), batch_size):
                 batch = queries[start : start + batch_size]
@@ -97,10 +98,13 @@ class Function(ExternalRetriever):
                     for query, returned in zip(batch, returned_lists, strict=True)
                 ]
                 refuse_distances(hits.scores for hits in hit_lists)
+                for query, hits in zip(batch, hit_lists, strict=True):
+                    score_lists.append((query.id, hits.scores))
                 rankings.extend(
                     ranked(hits.ids, hits.scores, depth) for hits in hit_lists
                 )
                 meter.count(calls=1, texts=len(batch))
+            self._note_returned(score_lists, meter)
         return self._recognised(rankings, meter)
 
     def _call(self, texts: list[str], depth: int) -> list[Any]:

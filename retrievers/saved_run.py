@@ -13,7 +13,7 @@ import numpy.typing as npt
 from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.external import ExternalRetriever, is_finite_number
 from retrievers.facts import Origin, RetrieverFacts
-from retrievers.files.run_scores import find_contradictions
+from retrievers.files.run_scores import RunContradictions, find_contradictions
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_run, stream_run
 from retrievers.files.trec_lines import AddProblem, TrecLine, read_blocks
@@ -72,7 +72,6 @@ class SavedRun(ExternalRetriever):
     _shown_path: str
     _run: dict[str, SavedHits] | None = None
     """By query id."""
-    _is_contradiction_noted: bool = False
 
     def model_post_init(self, _: object) -> None:
         """Set the path; the file is read when it is checked or searched."""
@@ -119,26 +118,18 @@ class SavedRun(ExternalRetriever):
                     f"{next(iter(run))!r}: its ids have to be those of the data set"
                 )
             if not self._is_contradiction_noted:
-                self._note_contradictions(run, meter)
+                self._note_contradictions(self._contradictions(run), meter)
             hit_lists = [run.get(query.id, NO_SAVED_HITS) for query in queries]
             rankings = [ranked(hits.doc_ids, hits.scores, depth) for hits in hit_lists]
         return self._recognised(rankings, meter)
 
-    def _note_contradictions(self, run: Mapping[str, SavedHits], meter: Meter) -> None:
-        """Note the queries whose scores contradict the ranks in the file, once.
-
-        Single queries are timed after all queries were answered.
-        """
-        self._is_contradiction_noted = True
+    def _contradictions(self, run: Mapping[str, SavedHits]) -> RunContradictions:
+        """Return the queries whose scores contradict the ranks in the file."""
         has_ranks = _row_reader(self._path) is None
-        contradictions = find_contradictions(
+        return find_contradictions(
             ((query_id, hits.scores) for query_id, hits in run.items()),
             self._path if has_ranks else None,
         )
-        for query_id in contradictions.tied:
-            meter.note("tied-run-query", query_id)
-        for query_id in contradictions.rising:
-            meter.note("rising-run-query", query_id)
 
     def _read(self) -> dict[str, SavedHits]:
         """Return the hits of all queries; the file is read once.

@@ -21,11 +21,19 @@ class ServiceHits(NamedTuple):
         return len(set(self.ids)) < len(self.ids)
 
     def first_of_each(self, depth: int) -> "ServiceHits":
-        """Return each document once, with its first score, at most `depth`."""
+        """Return each document once, with its first score, at most `depth` of them.
+
+        These have the highest scores, since the order of an answer may be another one.
+
+        >>> ServiceHits(["a", "b", "c"], [1.0, 3.0, 2.0]).first_of_each(2)
+        ServiceHits(ids=['b', 'c'], scores=[3.0, 2.0])
+        """
         score_by_id: dict[str, float] = {}
         for doc_id, score in zip(self.ids, self.scores, strict=True):
             score_by_id.setdefault(doc_id, score)
-        doc_ids = list(score_by_id)[:depth]
+        by_score = sorted(score_by_id, key=lambda doc_id: -score_by_id[doc_id])
+        highest = set(by_score[:depth])
+        doc_ids = [doc_id for doc_id in score_by_id if doc_id in highest]
         return ServiceHits(doc_ids, [score_by_id[doc_id] for doc_id in doc_ids])
 
 

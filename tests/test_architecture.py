@@ -332,7 +332,7 @@ def test_the_first_line_of_a_module_names_one_subject(
         for name, line in lines.items()
         if not line.endswith(".") or " and " in line or len(line.split()) > 12
     }
-    assert not unclear
+    assert not unclear, 'a first line has a full stop, at most 12 words, and no "and"'
 
 
 def test_no_two_modules_name_the_same_subject(trees: dict[str, ast.Module]) -> None:

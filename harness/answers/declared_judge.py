@@ -1,7 +1,5 @@
 """The judge that an experiment declares."""
 
-from collections.abc import Sequence
-
 from harness.answers.chat_judge import ModelJudge
 from harness.answers.judge import Judge
 from harness.answers.local_judges import (
@@ -11,7 +9,6 @@ from harness.answers.local_judges import (
     NliJudge,
 )
 from harness.experiment import JudgeConfig
-from harness.measures import Measure
 from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
@@ -63,17 +60,13 @@ def build_judge(
     return ModelJudge(chat, meter=meter, longest=table.longest or MAX_TEXT_TOKENS)
 
 
-def check_judge_price(
-    table: JudgeConfig, measures: Sequence[Measure], cache: Cache
-) -> None:
+def check_judge_price(table: JudgeConfig, cache: Cache) -> None:
     """Refuse a dollar limit without known prices, before anything is sent.
 
     Raises:
         InputError: the prices of the chat model are unknown.
     """
     if table.kind != "openai":
-        return
-    if not any(measure.uses_claims for measure in measures):
         return
     if not judge_chat(table, cache).model.has_prices:
         problem = (

@@ -24,7 +24,7 @@ JudgeReplies = Iterator[IndexedReply[JudgeReply]]
 
 
 class Inquiry(NamedTuple):
-    """A query, and a text that may help to answer it."""
+    """A question, and a text that may help to answer it."""
 
     question: str
     text: str
@@ -51,7 +51,7 @@ class Judge(Protocol):
 
     @property
     def unreadable_example(self) -> str:
-        """The first unreadable reply, as "such as …"; "" if there was none."""
+        """The words "such as" with the first unreadable reply; "" if there was none."""
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
         """Whether each text entails its claim."""
@@ -60,14 +60,15 @@ class Judge(Protocol):
         """The claims that each text makes."""
 
     def helps(self, inquiries: Sequence[Inquiry]) -> JudgeReplies[bool]:
-        """Whether each sentence helps to answer its query."""
+        """Whether each text helps to answer its question."""
 
     def relevance(
         self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
-        """Ratings 0, 1 or 2 of each passage for its query.
+        """For each inquiry, one rating per wording of the prompt.
 
-        A judge that is not a language model gives none.
+        A rating is 0, 1 or 2; None where the reply is unreadable. A judge that is not a
+        language model gives none.
         """
 
     def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
@@ -78,7 +79,7 @@ class Judge(Protocol):
 
 
 def identity_of(judge: Judge) -> JudgeIdentity:
-    """The fields of every row of a judge."""
+    """Return what identifies a judge in each stored row: its name and its prompts."""
     return JudgeIdentity(judge.name, judge.prompt)
 
 
@@ -87,7 +88,7 @@ def ask_missing(
     is_known: Callable[[JudgeRequest], bool],
     ask: Callable[[Sequence[JudgeRequest]], JudgeReplies[JudgeReply]],
 ) -> dict[JudgeRequest, JudgeReply | None]:
-    """Request everything that is unknown, once each.
+    """Request what is not known yet, each once.
 
     If a judge's earlier replies are known, unreadable replies now are not an error.
 
@@ -106,8 +107,9 @@ def ask_missing(
     replies: dict[int, JudgeReply | None] = {}
     try:
         if missing:
-            replies.update(ask(missing))
+            replies.update(ask(missing))  # pairs of an index and a reply
     except UnreadableReplies:
+        # Where some replies are known, the judge works: the readable ones are kept.
         if len(missing) == len(distinct):
             raise
     return {request: replies.get(index) for index, request in enumerate(missing)}

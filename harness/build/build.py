@@ -11,7 +11,7 @@ from harness.build.retrievers import build_retrievers
 from harness.dataset import Dataset
 from harness.dataset import load_dataset as load_dataset
 from harness.experiment import LoadedExperiment
-from harness.measures import measure_rankings, value_span
+from harness.measures import measure_rankings, value_bounds
 from harness.scoring.grades import (
     GradedLabels,
     grade_labels,
@@ -21,7 +21,8 @@ from harness.scoring.query_units import query_weights
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
-from retrievers.texts.context_tokens import context_token_counter
+from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
+from retrievers.texts.token_estimate import TokenCounter
 
 
 class BuiltExperiment(NamedTuple):
@@ -32,6 +33,8 @@ class BuiltExperiment(NamedTuple):
     """The labels of the data set after the grade rule."""
     retrievers: tuple[BuiltRetriever, ...]
     """In the order in which they run: each after those that it uses."""
+    count_tokens: TokenCounter
+    """Counts the tokens of passages, for all retrievers alike."""
 
 
 def build(loaded: LoadedExperiment) -> BuiltExperiment:
@@ -51,9 +54,10 @@ def _build(loaded: LoadedExperiment) -> BuiltExperiment:
     with collect_errors(retriever_problems, in_file):
         retrievers = build_retrievers(loaded.experiment.retrievers)
     problems: list[Problem] = []
+    count_tokens: TokenCounter = words_as_tokens
     if loaded.experiment.budget is not None:
         with collect_errors(problems, in_file):
-            context_token_counter(loaded.experiment.budget.tokenizer)
+            count_tokens = context_token_counter(loaded.experiment.budget.tokenizer)
     dataset: Dataset | None = None
     with collect_errors(problems):
         drop_dangling = loaded.experiment.relevance.dangling == "drop"
@@ -67,7 +71,7 @@ def _build(loaded: LoadedExperiment) -> BuiltExperiment:
     problems += retriever_problems
     if problems or dataset is None or labels is None or retrievers is None:
         raise InputError(problems)
-    return BuiltExperiment(dataset, labels, retrievers)
+    return BuiltExperiment(dataset, labels, retrievers, count_tokens)
 
 
 def _problems_in_file(loaded: LoadedExperiment, error: InputError) -> list[Problem]:
@@ -140,8 +144,8 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     labels = with_queries_without_relevant(labels, dataset.queries, loaded.question)
     scored_queries = [query for query in dataset.queries if query.id in labels.grades]
     query_weights(scored_queries, experiment.statistics.weight)
-    span = value_span(loaded.question.primary, labels.grades)
-    check_margin("[statistics] margin", experiment.statistics.margin, span)
+    bounds = value_bounds(loaded.question.primary, labels.grades)
+    check_margin("[statistics] margin", experiment.statistics.margin, bounds)
     return labels
 
 

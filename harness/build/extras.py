@@ -24,7 +24,9 @@ LOCAL_KINDS = (
 
 @contextmanager
 def all_extras_named(find_extras: Callable[[], set[str]]) -> Iterator[None]:
-    """Read or build inside; if an extra is missing, the error names all that are.
+    """Name all missing extras if the code inside fails because one is missing.
+
+    An extra is a set of optional packages: `pip install 'retriever-harness[EXTRA]'`.
 
     Args:
         find_extras: returns the missing extras.
@@ -49,6 +51,7 @@ def all_extras_named(find_extras: Callable[[], set[str]]) -> Iterator[None]:
 
 
 def _with_command(problem: Problem, command: str) -> Problem:
+    # A function, since a replacement that is a text may hold no backslash.
     remedy = INSTALL_COMMAND.sub(lambda _: command, str(problem.remedy))
     return problem._replace(remedy=remedy)
 
@@ -60,7 +63,7 @@ def missing_extras(loaded: LoadedExperiment) -> set[str]:
 
 
 def _extras_of(setting: Any) -> Iterator[str]:
-    """Yield the missing extras that a table of an experiment needs, with its tables."""
+    """Yield the missing extras that a table of an experiment and those in it need."""
     if isinstance(setting, list | tuple):
         for part in setting:
             yield from _extras_of(part)

@@ -88,7 +88,7 @@ def warning_text(warning: CheckWarning) -> str:
     if isinstance(warning, TruncationEstimate):
         return truncation_warning(warning)
     if isinstance(warning, UnsharedQueries):
-        count = shared_word_count(len(warning.ids))
+        count = shared_word_count(len(warning.ids), warning.queries)
         return f"{count}: {first_names(warning.ids)}"
     if isinstance(warning, AbsentModel):
         model = "its model is not on this machine; a run downloads it"

@@ -1,4 +1,7 @@
-"""Completions for a shell."""
+"""Completions for a shell.
+
+While a shell completes, no message is shown: an unreadable file gives no suggestions.
+"""
 
 from __future__ import annotations
 

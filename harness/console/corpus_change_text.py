@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness.evaluation.corpus_change import ChangedRetriever, CorpusChange
     from harness.scoring.states import StateQueries
 
-CHANGE_WORDS = {
+_VERDICT_WORDS = {
     Verdict.BETTER: "better after",
     Verdict.WORSE: "worse after",
     Verdict.EQUIVALENT: "equivalent",
@@ -21,15 +21,21 @@ CHANGE_WORDS = {
 
 
 def state_queries_sentence(queries: StateQueries) -> str:
-    """Return on how many queries two states are compared, and what was left out.
+    """Return the sentence that says how many queries are compared, and why not others.
 
     >>> from harness.scoring.states import StateQueries
-    >>> print(state_queries_sentence(StateQueries(("q1", "q2"), (), ("q3",), ())))
+    >>> queries = StateQueries(
+    ...     ids=("q1", "q2"),
+    ...     without_label_before=(),
+    ...     without_label_after=("q3",),
+    ...     changed_text=(),
+    ... )
+    >>> print(state_queries_sentence(queries))
     Compared on 2 queries with a label in both states. Left out: 1 without a label now.
     """
     counts = {
         "without a label then": len(queries.without_label_before),
-        "without a label now": len(queries.without_label_now),
+        "without a label now": len(queries.without_label_after),
         "with another text": len(queries.changed_text),
     }
     left_out = [f"{number:,} {reason}" for reason, number in counts.items() if number]
@@ -56,24 +62,24 @@ def corpus_change_lines(change: CorpusChange) -> Iterator[str]:
 
 
 def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterator[str]:
-    row = changed.comparison
+    row = changed.comparison  # after minus before
     means = f"{changed.before:.3f} before, {changed.after:.3f} after"
     gap = f"{row.mean_difference:+.3f}"
     if row.ci_low is not None and row.ci_high is not None:
         gap += f", {row.ci_low:+.3f} to {row.ci_high:+.3f}"
-    outcome = CHANGE_WORDS[changed.verdict]
+    outcome = _VERDICT_WORDS[changed.verdict]
     if changed.reason is not None:
         outcome += f", {changed.reason.value}"
     p = p_relation(p_text(row.p_adjusted))
     yield f"{changed.retriever}: {means} ({gap}), p {p}: {outcome}"
     labels = changed.labels
-    shares = f"{labels.judged_before:.2f} before, {labels.judged_now:.2f} after"
+    shares = f"{labels.judged_before:.2f} before, {labels.judged_after:.2f} after"
     yield f"  Judged@{change.cutoff}: {shares}"
     if labels.to_label:
         unlabelled = count_of(labels.to_label, "new document")
         where = f"among the first {change.cutoff} hits"
         if change.cutoff == 1:
-            where = "as first hit"
+            where = "as the first hit"
         yield f"  to label: {unlabelled} {where} (harness pool)"
     if changed.displaced:
         lost = f"{changed.displaced:,} of {len(change.queries.ids):,} queries lost"
@@ -95,7 +101,9 @@ class ChangedRetrieverRow(NamedTuple):
     judged_before: float
     judged_after: float
     to_label: int
+    """Documents among the first hits after, without a label."""
     displaced: int
+    """Queries that lost a relevant document to new ones."""
 
 
 def changed_retriever_rows(change: CorpusChange) -> list[ChangedRetrieverRow]:
@@ -104,7 +112,7 @@ def changed_retriever_rows(change: CorpusChange) -> list[ChangedRetrieverRow]:
 
 
 def _changed_retriever_row(changed: ChangedRetriever) -> ChangedRetrieverRow:
-    row = changed.comparison
+    row = changed.comparison  # after minus before
     return ChangedRetrieverRow(
         retriever=changed.retriever,
         before=changed.before,
@@ -116,7 +124,7 @@ def _changed_retriever_row(changed: ChangedRetriever) -> ChangedRetrieverRow:
         verdict=changed.verdict.value,
         reason=None if changed.reason is None else changed.reason.value,
         judged_before=changed.labels.judged_before,
-        judged_after=changed.labels.judged_now,
+        judged_after=changed.labels.judged_after,
         to_label=changed.labels.to_label,
         displaced=changed.displaced,
     )

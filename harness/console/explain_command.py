@@ -52,14 +52,14 @@ def explain(
 
 
 def _explanation_lines(explanation: Explanation) -> list[str]:
-    """Return the sentences, then each remedy once."""
-    from harness.wording.explanation import explanation_sentences, remedy_line
+    """Return the sentences, then each suggestion once."""
+    from harness.wording.explanation import explanation_sentences, suggestion_line
 
-    remedies = dict.fromkeys(
-        finding.remedy for finding in explanation.findings if finding.remedy
+    suggestions = dict.fromkeys(
+        finding.suggestion for finding in explanation.findings if finding.suggestion
     )
     lines = explanation_sentences(explanation)
-    return [*lines, *map(remedy_line, remedies)]
+    return [*lines, *map(suggestion_line, suggestions)]
 
 
 class SliceCells(NamedTuple):
@@ -116,7 +116,7 @@ def _explanation_cells(explanation: Explanation) -> ExplanationCells:
 
 
 def _slice_cells(finding: SliceFinding) -> SliceCells:
-    from harness.wording.explanation import remedy_link, slice_phrase
+    from harness.wording.explanation import slice_phrase, suggestion_link
 
     return SliceCells(
         property=finding.name.property_name,
@@ -135,6 +135,6 @@ def _slice_cells(finding: SliceFinding) -> SliceCells:
         p_adjusted=finding.p_adjusted,
         explained=finding.explained,
         confirmed=finding.confirmed,
-        follows="" if finding.remedy is None else finding.remedy.value,
-        link="" if finding.remedy is None else remedy_link(finding.remedy),
+        follows="" if finding.suggestion is None else finding.suggestion.value,
+        link="" if finding.suggestion is None else suggestion_link(finding.suggestion),
     )

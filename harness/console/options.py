@@ -1,8 +1,4 @@
-"""Options that commands share.
-
-A shell that completes shows no message: a file that cannot be read ends in no
-suggestion.
-"""
+"""Options that commands share."""
 
 from __future__ import annotations
 
@@ -138,7 +134,7 @@ PlanOnly = Annotated[
 
 
 HELP_SENTENCE_LIMIT = 1_000
-"""Characters of a sentence: more than any has, so that none is cut."""
+"""Longer than any sentence of help, in characters, so that none is cut."""
 
 
 def refuse_two_formats(form: str, *, as_json: bool) -> None:

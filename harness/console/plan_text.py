@@ -1,8 +1,8 @@
 """A plan as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from harness.english import count_of
+from harness.english import count_of, first_names
 from harness.preflight.judging_plan import JudgingPlan
 from harness.preflight.plan import PlannedModel, PlanTotal, RunPlan
 from harness.preflight.service_rows import AskedPlan
@@ -24,7 +24,8 @@ def plan_details(plan: RunPlan) -> Iterator[str]:
     retrievers = list(dict.fromkeys(row.retriever for row in plan.rows))
     for retriever in retrievers[:MAX_PLAN_ROWS]:
         total = _total_sentence(plan.total(retriever))
-        yield f"  {retriever or 'judge'}: {total}"
+        name = retriever or "judge"  # its stage serves all retrievers
+        yield f"  {name}: {total}"
     folded = retrievers[MAX_PLAN_ROWS:]
     if folded:
         yield f"  and {count_of(len(folded), 'more retriever')}"
@@ -63,14 +64,13 @@ def amount_text(amount: float | None, digits: int, mark: str) -> str:
 
 
 def plan_notes(plan: RunPlan) -> Iterator[str]:
-    """Yield prices with their dates, and what the minutes consist of."""
+    """Yield prices with their dates, and how the minutes are estimated."""
     if plan.remote_vectors:
         yield (
             f"check uses no network: vectors in {plan.remote_vectors} count as not "
             "embedded"
         )
-    for model in plan.models:
-        yield from _model_notes(model)
+    yield from _models_notes(plan.models)
     for asked in plan.asked:
         yield _asked_sentence(asked)
     if plan.judging is not None:
@@ -83,9 +83,19 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
     if not all(row.exact for row in plan.rows):
         yield (
             "≈: estimated, since the tokenizer is not on this machine, or pairs are "
-            "not known yet; code, and writing that a tokenizer knows little of, may "
-            "have three times as many"
+            "not known yet; code, and scripts that a tokenizer saw little of, may take "
+            "three times as many tokens"
         )
+
+
+def _models_notes(models: Sequence[PlannedModel]) -> Iterator[str]:
+    """Yield the notes of models, each once, after the retrievers that it is about."""
+    retrievers_by_note: dict[str, list[str]] = {}
+    for model in models:
+        for note in _model_notes(model):
+            retrievers_by_note.setdefault(note, []).append(model.retriever)
+    for note, retrievers in retrievers_by_note.items():
+        yield f"{first_names(list(dict.fromkeys(retrievers)))}: {note}"
 
 
 def _model_notes(model: PlannedModel) -> Iterator[str]:
@@ -96,9 +106,9 @@ def _model_notes(model: PlannedModel) -> Iterator[str]:
     elif throughput.speed:
         note += f", {throughput.speed:,.0f} tokens a second in earlier runs"
     part = "reranker: " if model.part == "reranker" else ""
-    yield f"{model.retriever}: {part}{note}"
+    yield f"{part}{note}"
     if model.documents_uncut:
-        yield f"{model.retriever}: documents count uncut, since chunk.call is not run"
+        yield "documents count uncut, since chunk.call is not run"
 
 
 def _asked_sentence(asked: AskedPlan) -> str:
@@ -106,11 +116,11 @@ def _asked_sentence(asked: AskedPlan) -> str:
     row = asked.row
     if not row.calls:
         return f"{row.retriever}: all its answers are cached"
-    factors = [f"{count_of(asked.calls, 'call')}", f"{asked.trials} trials"]
-    if asked.trials == 1:
-        factors.pop()
+    factors = [count_of(asked.calls, "call")]
+    if asked.trials != 1:
+        factors.append(f"{asked.trials} trials")
     product = " x ".join([*factors, count_of(asked.queries, "query")])
-    if not asked.is_limit:
+    if not asked.is_upper_bound:
         return f"{row.retriever}: {product}, {row.calls:,} not cached"
     tokens = amount_text(row.tokens, 0, "")
     dollars = amount_text(row.usd, 4, "")
@@ -149,6 +159,6 @@ def _judge_note(judging: JudgingPlan) -> str:
             f"${judging.output_price or 0:g} out"
         )
     return (
-        f"judge: {price}; at most, as if no two retrievers found the same document "
-        "and nothing were cached"
+        f"judge: {price}; an upper bound: the hits of each retriever count, though two "
+        "find the same document or a reply is cached"
     )

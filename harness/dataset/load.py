@@ -44,7 +44,12 @@ from harness.dataset.unlabelled_columns import (
     refuse_returned_documents,
     refuse_unused_columns,
 )
-from harness.dataset.usual_names import LABEL_KINDS, normalised_name
+from harness.dataset.unlabelled_texts import refuse_texts_of_documents
+from harness.dataset.usual_names import (
+    DOCUMENT_NAMING_KINDS,
+    LABEL_KINDS,
+    normalised_name,
+)
 from retrievers.errors import InputError
 from retrievers.types import Document, Query
 
@@ -99,9 +104,17 @@ def load_dataset(
         declared = replace(reference, columns=columns)
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_column(dataset, search.column)
+    is_question = search.is_question
+    if not (matched.labels or problems or _declares_documents(reference)):
+        corpus = (document for _, document in source.documents(ReadProblems()))
+        is_question = refuse_texts_of_documents(problems, corpus, reference.columns)
     parts = _CheckedParts(format_name, source, queries, documents, matched)
-    _refuse_misread_columns(reference, parts, problems, is_question=search.is_question)
+    _refuse_misread_columns(reference, parts, problems, is_question=is_question)
     return _check_labels(reference, parts, problems)
+
+
+def _declares_documents(reference: DatasetReference) -> bool:
+    return any(column.kind in DOCUMENT_NAMING_KINDS for column in reference.columns)
 
 
 def _place_of_documents(reference: DatasetReference) -> str:

@@ -304,7 +304,7 @@ def _add_wrong_column(
     problems: ReadProblems,
 ) -> None:
     problem = (
-        f"Column {guessed.column!r}: no value is the id of a document. "
+        f"Column {guessed.column!r}: no value is a document id. "
         f"Found {examples}; {documents.example()}"
     )
     remedy = compose_remedy(

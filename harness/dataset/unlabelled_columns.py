@@ -63,6 +63,8 @@ RETURNED_PATTERN = re.compile(
 """In the name of a column that a system filled."""
 TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
 """Names of columns of texts that may be those of relevant documents."""
+CONTEXT_NAME = "context"
+"""Such a column, too, if no other table has labels: else it may describe the query."""
 MAX_SHOWN_CELLS = 3
 
 
@@ -330,6 +332,7 @@ def _pages_remedy(column: str, pages: str, problems: ReadProblems) -> Remedy:
 def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedColumn:
     """Return what a column may hold, by its name and its values."""
     column_name = normalised_name(column)
+    has_no_labels = table.has_labels and not table.names_documents
     if table.has_labels and table.names_documents and not table.has_grades:
         grades = guessed_grades(column, cells, is_label=table.is_of_labels)
         if grades:
@@ -338,10 +341,11 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
             return _UnusedColumn("grade")
     elif column_name in TEXT_NAMES and not table.names_documents:
         return _UnusedColumn("contexts")
+    if column_name == CONTEXT_NAME and has_no_labels:
+        return _UnusedColumn("contexts")
     kind = _kind_of_name(column_name, table)
     if kind:
         return _UnusedColumn(kind)
-    has_no_labels = table.has_labels and not table.names_documents
     may_be_relevant = table.is_read and has_no_labels and names_documents(column)
     if column_name in NEUTRAL_LIST_NAMES or may_be_relevant:
         return _UnusedColumn("relevant")

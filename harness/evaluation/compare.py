@@ -23,9 +23,9 @@ from harness.stats.settings import Settings
 from harness.stats.units import Units
 
 MAX_FAMILY_PAIRS = 1_000
-"""Pairs of one family beyond which no other measure is compared."""
+"""If the primary measure has more pairs, it alone is compared."""
 RESIDUAL_PARAMETER = "residual=True"
-"""In the name of a measure: how much the unjudged documents could add."""
+"""Marks a measure that says how much unjudged documents could add to a score."""
 
 
 def family_pairs(
@@ -56,8 +56,9 @@ def compare_retrievers(
 
     The primary measure's rows are confirmatory. A pair is compared over the queries for
     which both have a value; column `n` counts them. A pair without such a query has no
-    row, and counts in the correction with p = 1. If the pairs of the primary measure
-    have different queries, nothing is called equivalent.
+    row; it belongs to the family, so the correction counts it as a test with p = 1. If
+    the pairs of the primary measure have different queries, nothing is called
+    equivalent.
 
     Args:
         scores: of any measures; the draws are shared by all measures and pairs of the
@@ -66,7 +67,7 @@ def compare_retrievers(
             is None, or has no scores.
         settings: the tests and their levels.
         equivalence: `run_equivalence_tests` of the primary measure's family, if it was
-            called before.
+            called before; it is used only if each pair has a row.
 
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
@@ -118,7 +119,7 @@ def _test_families(
     keys_by_mask: dict[bytes, list[MeasurePair]] = {}
     for keys in families.values():
         for key in keys:
-            mask = scores.defined(*key)
+            mask = scores.defined(key.measure, key.a, key.b)
             if mask.any():
                 masks[mask.tobytes()] = mask
                 keys_by_mask.setdefault(mask.tobytes(), []).append(key)
@@ -134,7 +135,7 @@ def compare_pairs(
 ) -> list[Comparison]:
     """Compare some pairs on the primary measure, as one family.
 
-    Over the queries for which every retriever has a value.
+    Only queries for which every retriever has a value count.
     """
     primary = scores.primary
     primary_scores = scores.select_measures(primary)
@@ -180,10 +181,13 @@ def _find_equivalent_pairs(
     settings: Settings,
     equivalence: EquivalenceTests | None,
 ) -> set[tuple[str, str]]:
-    """Return the pairs that are shown to be equivalent; none with different queries."""
+    """Return the pairs that are shown to be equivalent.
+
+    None is, if pairs are compared on different queries.
+    """
     if not pairs or settings.alpha_spent:
         return set()
-    shared_scores = pairs[0].scores
+    shared_scores = pairs[0].scores  # one object for all pairs of the same queries
     if any(pair.scores is not shared_scores for pair in pairs):
         return set()
     if equivalence is None:
@@ -200,7 +204,7 @@ def _find_equivalent_pairs(
 
 
 def _is_measured(scores: Scores) -> bool:
-    """Whether any score of the primary measure is neither 0 nor undefined."""
+    """Whether any score of the family's measure is neither 0 nor undefined."""
     columns = scores.values[scores.primary].values()
     return any(np.nan_to_num(column).any() for column in columns)
 
@@ -214,7 +218,10 @@ def _comparison(
     confirmatory: bool,
 ) -> Comparison:
     """Return the row of one pair."""
-    differences, units, flip_test, ranks = pair.observations
+    observations = pair.observations
+    differences = observations.differences
+    units = observations.units
+    signed_rank = observations.signed_rank
     n = len(differences.values)
     interval = _pair_interval(scores, differences, units, settings)
     finding = adjusted.finding
@@ -225,30 +232,32 @@ def _comparison(
         a=pair.key.a,
         b=pair.key.b,
         n=n,
-        zeros=ranks.zeros,
+        zeros=signed_rank.zeros,
         wins=differences.wins,
         ties=n - differences.wins - differences.losses,
         losses=differences.losses,
         mean_difference=pair.difference,
         ci_low=interval.low,
         ci_high=interval.high,
-        w_plus=ranks.w_plus,
-        w_minus=ranks.w_minus,
-        statistic=ranks.statistic,
+        w_plus=signed_rank.w_plus,
+        w_minus=signed_rank.w_minus,
+        statistic=signed_rank.statistic,
         p_value=pair.outcome.p_value,
         p_adjusted=adjusted.p_adjusted,
         p_minimum=pair.outcome.p_minimum,
         method=pair.outcome.method,
-        effect_size=ranks.effect_size,
+        effect_size=signed_rank.effect_size,
         finding=finding,
         role="confirmatory" if confirmatory else "exploratory",
-        p_minimum_adjusted=adjusted.p_floor,
-        p_randomization=flip_test.two_sided,
+        p_minimum_adjusted=adjusted.p_minimum_adjusted,
+        p_randomization=observations.flip_test.two_sided,
         ci_method=interval.method,
-        p_randomization_adjusted=adjusted.p_mean,
+        p_randomization_adjusted=adjusted.p_randomization_adjusted,
         clusters=len(units) if units.clustered else None,
-        p_wilcoxon=None if adjusted.p_ranks is None else ranks.p_value,
-        p_wilcoxon_adjusted=adjusted.p_ranks,
+        p_wilcoxon=None
+        if adjusted.p_wilcoxon_adjusted is None
+        else signed_rank.p_value,
+        p_wilcoxon_adjusted=adjusted.p_wilcoxon_adjusted,
     )
 
 
@@ -257,8 +266,8 @@ def _pair_interval(
 ) -> Interval:
     """Return the interval of a mean difference, of this pair alone.
 
-    Of a 0/1 measure by the same sign flips as the test, so that it never contradicts
-    the verdict; else Student's t.
+    For scores of 0 and 1 it inverts the sign-flip test, so that it never contradicts
+    the verdict; with weights or clusters, and for other scores, it is Student's t.
     """
     is_binary = scores.is_binary(scores.primary)
     if is_binary and units.weights is None and not units.clustered:

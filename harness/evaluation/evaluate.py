@@ -45,7 +45,9 @@ def evaluate_scores(
         problem = f"no retriever is called {baseline!r}"
         remedy = did_you_mean(baseline, scores.retrievers)
         raise InputError(Problem("baseline", problem, remedy))
-    check_margin("margin", settings.margin, scores.span_of(scores.primary) or None)
+    bounds = scores.range_of(scores.primary)
+    # All scores of another tool may be the same: then the range is unknown.
+    check_margin("margin", settings.margin, bounds if bounds and bounds.span else None)
     judged_by_people = settings.judged_by_people and scores.judged_by_people
     settings = replace(settings, judged_by_people=judged_by_people)
     scores = replace(scores, low_is_good=frozenset(low_is_good))

@@ -15,7 +15,7 @@ from harness.evaluation.property_slices import (
     slices_of_pair,
 )
 from harness.evaluation.shown_slices import ShownSlice, shown_slices
-from harness.evaluation.what_follows import Remedy, remedy_of
+from harness.evaluation.what_follows import Suggestion, suggestion_for
 from harness.records import NO_SCORES, Manifest, Results
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
@@ -61,7 +61,7 @@ class SliceFinding(NamedTuple):
     confirmed: bool | None
     """Whether one half of the queries proposes the slice, and the other half alone
     shows it; None with fewer than 120 observations."""
-    remedy: Remedy | None
+    suggestion: Suggestion | None
     """What to try, where it is known."""
     mask: QueryMask
     """(n,): the queries of the slice."""
@@ -100,8 +100,8 @@ def explain_results(results: Results, a: str, b: str) -> Explanation:
     for retriever in (a, b):
         if retriever not in results.retrievers:
             problem = f"no retriever is called {retriever!r}"
-            remedy = did_you_mean(retriever, results.retrievers)
-            raise InputError(Problem(str(results.folder), problem, remedy))
+            hint = did_you_mean(retriever, results.retrievers)
+            raise InputError(Problem(str(results.folder), problem, hint))
     if a == b:
         problem = f"A and B are the same retriever, {a!r}"
         raise InputError(Problem(str(results.folder), problem, "name two"))
@@ -109,8 +109,8 @@ def explain_results(results: Results, a: str, b: str) -> Explanation:
         raise InputError(Problem(str(results.folder), *NO_SCORES))
     if not results.query_properties:
         problem = "has no properties.csv: an earlier version wrote it"
-        remedy = "run the experiment again; the cache makes it free"
-        raise InputError(Problem(str(results.folder), problem, remedy))
+        hint = "run the experiment again; the cache makes it free"
+        raise InputError(Problem(str(results.folder), problem, hint))
     scores = stored_scores(results)
     settings = read_or_evaluate(results).settings
     return explain_scores(results, scores, settings, a, b=b)
@@ -221,7 +221,7 @@ def _describe_slice(
         p_adjusted=contrast.p_adjusted,
         explained=contrast.explained,
         confirmed=shown_slice.confirmed,
-        remedy=remedy_of(name, loser, manifest),
+        suggestion=suggestion_for(name, loser, manifest),
         mask=mask,
     )
 

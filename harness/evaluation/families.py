@@ -193,6 +193,6 @@ def _decide_pairs(
             method=pair.outcome.method,
             note="",
             mean_difference=pair.difference,
-            p_wilcoxon_adjusted=adjusted.p_ranks,
+            p_wilcoxon_adjusted=adjusted.p_wilcoxon_adjusted,
             finding=adjusted.finding,
         )

@@ -195,7 +195,7 @@ def gate_retrievers(
         shared_ids = shared_gate_queries(challenger.results, baseline.results).ids
     primary = challenger.results.manifest.resolved.primary
     scores = _arm_scores(challenger, baseline, primary, shared_ids)
-    check_margin("--margin", margin, scores.span_of(primary))
+    check_margin("--margin", margin, scores.range_of(primary))
     declared = settings_of_run(challenger.results.manifest)
     settings = settings_at_look(declared, scores.n)
     gate = gate_scores(scores, margin=margin, settings=settings)

@@ -71,9 +71,11 @@ class AdjustedPair(NamedTuple):
 
     p_adjusted: float
     """Of the deciding test."""
-    p_floor: float | None
-    p_mean: float
-    p_ranks: float | None
+    p_minimum_adjusted: float | None
+    """The lowest value that it could have; None if that is not known."""
+    p_randomization_adjusted: float
+    """Of the sign flips of the mean."""
+    p_wilcoxon_adjusted: float | None
     """Of the exact signed-rank test; None with weights."""
     finding: Finding
 
@@ -209,9 +211,9 @@ def family_verdicts(
         adjusted.append(
             AdjustedPair(
                 p_adjusted=p_adjusted[i],
-                p_floor=p_floors[i],
-                p_mean=p_mean_adjusted[i],
-                p_ranks=None if has_weights else p_ranks_adjusted[i],
+                p_minimum_adjusted=p_floors[i],
+                p_randomization_adjusted=p_mean_adjusted[i],
+                p_wilcoxon_adjusted=None if has_weights else p_ranks_adjusted[i],
                 finding=_finding(verdict_input, settings),
             )
         )

@@ -12,6 +12,7 @@ from harness.evaluation.warnings import (
     HalfRead,
     JudgedGap,
     MatchedIds,
+    NoHits,
     NoSharedWord,
     RisingScores,
     RunWarning,
@@ -54,7 +55,7 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
-    yield from _saved_run_warnings(manifest)
+    yield from _returned_warnings(manifest)
     yield from _shared_word_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
@@ -168,11 +169,23 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
     return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
 
 
-def _saved_run_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield the saved runs whose scores contradict their ranks."""
+def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the retrievers without hits, or whose scores contradict their ranks."""
     queries = manifest.dataset.queries
+    dataset = manifest.ledger.dataset
+    unscored = {
+        *dataset.get("unanswerable-query", ()),
+        *dataset.get("unlabelled-query", ()),
+    }
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes
+        without = [
+            query_id
+            for query_id in notes.get("not-answered-query", ())
+            if query_id not in unscored
+        ]
+        if without:
+            yield NoHits(name, len(without), max(len(without), queries), without[0])
         tied = len(notes.get("tied-run-query", ()))
         if tied:
             yield TiedRun(name, tied, max(tied, queries))

@@ -21,6 +21,7 @@ from harness.evaluation.warnings import (
     HalfRead,
     JudgedGap,
     MatchedIds,
+    NoHits,
     NoSharedWord,
     RisingScores,
     RunWarning,
@@ -71,7 +72,7 @@ count as irrelevant.
 
 
 def _no_shared_word_sentence(warning: NoSharedWord) -> str:
-    count = shared_word_count(round(warning.without))
+    count = shared_word_count(round(warning.without), round(warning.queries))
     return f"{count}: {first_names(warning.query_ids)}."
 
 
@@ -133,7 +134,7 @@ def _matched_ids_sentence(warning: MatchedIds) -> str:
     ]
     example = warning.example.rpartition(" (by ")[0] or warning.example
     return (
-        f"Ids of {warning.retriever} differ from those of the documents "
+        f"{warning.retriever}'s ids differ from those of the documents "
         f"and were matched: {', '.join(counts)} (e.g. {example})."
     )
 
@@ -156,6 +157,15 @@ def _judged_gap_sentence(warning: JudgedGap) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def _no_hits_sentence(warning: NoHits) -> str:
+    pronoun = "it scores" if warning.without == 1 else "they score"
+    return (
+        f"{warning.retriever} returned nothing for {warning.without:,.0f} of "
+        f"{count_of(round(warning.queries), 'query')} (e.g. {warning.query!r}): "
+        f"{pronoun} 0."
+    )
 
 
 def _tied_run_sentence(warning: TiedRun) -> str:
@@ -195,6 +205,7 @@ SENTENCES: Mapping[WarningKind, Callable[[Any], str]] = {
     WarningKind.ESTIMATED_TOKENS: _estimated_tokens_sentence,
     WarningKind.CHANGED_ANSWERS: _changed_answers_sentence,
     WarningKind.UNKNOWN_REPEATABILITY: _unknown_repeatability_sentence,
+    WarningKind.NO_HITS: _no_hits_sentence,
     WarningKind.TIED_RUN: _tied_run_sentence,
     WarningKind.RISING_SCORES: _rising_scores_sentence,
     WarningKind.NO_SHARED_WORD: _no_shared_word_sentence,

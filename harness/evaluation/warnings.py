@@ -24,6 +24,7 @@ class WarningKind(Enum):
     ESTIMATED_TOKENS = "estimated tokens"
     CHANGED_ANSWERS = "changed answers"
     UNKNOWN_REPEATABILITY = "unknown repeatability"
+    NO_HITS = "no hits"
     TIED_RUN = "tied run"
     RISING_SCORES = "rising scores"
     NO_SHARED_WORD = "no shared word"
@@ -175,6 +176,21 @@ class UnknownRepeatability:
 
 
 @dataclass(frozen=True, slots=True)
+class NoHits:
+    """A saved run or a service returned nothing for queries that have an answer."""
+
+    kind: ClassVar = WarningKind.NO_HITS
+    stored: ClassVar = StoredFields(("retriever",), ("without", "queries"), ("query",))
+    retriever: str
+    without: float
+    """Queries."""
+    queries: float
+    """All of them."""
+    query: str
+    """The id of the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class TiedRun:
     """All hits of queries have one score in a saved run."""
 
@@ -234,6 +250,7 @@ RunWarning: TypeAlias = (
     | EstimatedTokens
     | ChangedAnswers
     | UnknownRepeatability
+    | NoHits
     | TiedRun
     | RisingScores
     | NoSharedWord
@@ -253,6 +270,7 @@ WARNING_TYPES: Mapping[str, type[RunWarning]] = {
         EstimatedTokens,
         ChangedAnswers,
         UnknownRepeatability,
+        NoHits,
         TiedRun,
         RisingScores,
         NoSharedWord,

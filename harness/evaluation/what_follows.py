@@ -22,7 +22,7 @@ VECTOR_KINDS = frozenset({"dense"})
 """Kinds that know it by a vector alone."""
 
 
-class Remedy(Enum):
+class Suggestion(Enum):
     """What may help, as the documentation explains."""
 
     CHUNK = "chunk"
@@ -34,18 +34,20 @@ class Remedy(Enum):
     LONG_QUERIES = "long queries"
 
 
-def remedy_of(name: SliceName, loser: str, manifest: Manifest) -> Remedy | None:
+def suggestion_for(
+    name: SliceName, loser: str, manifest: Manifest
+) -> Suggestion | None:
     """Return what may help the loser on a slice; None if it is unknown."""
     parts = manifest.resolved.retriever_with_parts(loser)
     kinds = _leaf_kinds(parts, manifest)
     if _is_truncated(name, parts, manifest):
-        return Remedy.CHUNK
+        return Suggestion.CHUNK
     if _is_half(name, SHARED_WORDS, Condition.AT_MOST) and kinds <= WORD_KINDS:
-        return Remedy.DENSE
+        return Suggestion.DENSE
     if _has_rare_words(name) and kinds <= VECTOR_KINDS:
-        return Remedy.LEXICAL
+        return Suggestion.LEXICAL
     if _is_half(name, QUERY_LENGTH, Condition.ABOVE):
-        return Remedy.LONG_QUERIES
+        return Suggestion.LONG_QUERIES
     return None
 
 

@@ -153,6 +153,11 @@ class Experiment(StrictTable):
                 f"retrievers use each other in a circle: {circle}"
             ) from None
 
+    @property
+    def retriever_names(self) -> list[str]:
+        """The names of the retrievers, in the order of the file."""
+        return [config.name for config in self.retrievers]
+
     def resolved(self) -> dict[str, Any]:
         """Return the experiment with all defaults, as the manifest stores it."""
         return self.model_dump(mode="json", by_alias=True)

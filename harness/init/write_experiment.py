@@ -1,8 +1,11 @@
 """A data set to an experiment file."""
 
+import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -120,6 +123,30 @@ def write_experiment(
         reference = parse_reference(reference)
     name = valid_name(output.stem if output else _dataset_name(reference))
     path = output or Path(f"{name}.toml")
+    with _removed_on_error(path.with_suffix(""), path.with_suffix(".trec")):
+        return _write_parts(reference, name, path)
+
+
+@contextmanager
+def _removed_on_error(*paths: Path) -> Iterator[None]:
+    """Remove what the block makes at some paths, if the block fails.
+
+    What was there before stays.
+    """
+    free_paths = [path for path in paths if not os.path.lexists(path)]
+    try:
+        yield
+    except BaseException:
+        for path in free_paths:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        raise
+
+
+def _write_parts(reference: DatasetReference, name: str, path: Path) -> NewExperiment:
+    """Write an experiment, and the data set or the run that it is about."""
     production = None
     has_conversations = False
     if spans.holds_spans(reference):

@@ -232,7 +232,7 @@ MEASURES: Mapping[str, MeasureRow] = {
         "of the reference answer",
     ),
 }
-"""A new measure is one function, one row here, and its test."""
+"""A new measure is one function, one row here, and its test; more must be better."""
 
 
 PASSAGE_MEANINGS: Mapping[tuple[str, bool], str] = {

@@ -153,14 +153,16 @@ def _unshared_queries(
 def _check_experiment(
     loaded: LoadedExperiment, results: Path, *, ping: bool
 ) -> CheckReport:
-    dataset, labels, retrievers = build(loaded)
+    experiment = build(loaded)
+    dataset = experiment.dataset
+    retrievers = experiment.retrievers
     problems: list[Problem] = []
     for built in retrievers:
         problems += _run_problems(built, dataset)
     if problems:
         with all_extras_named(partial(missing_extras, loaded)):
             raise InputError(problems)
-    detectable = detectable_difference(loaded, dataset, labels.grades)
+    detectable = detectable_difference(loaded, dataset, experiment.labels.grades)
     summary = summarise_dataset(
         dataset, partial(estimate_truncation, retrievers), seed=loaded.experiment.seed
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
@@ -21,8 +20,6 @@ from retrievers.texts.chunking import Chunk, passages_in_context
 from retrievers.types import Encoder, Query, Role
 
 ROLES: tuple[Role, ...] = ("document", "query")
-WARM_UP_QUERIES = 3
-"""Queries that are answered first and not timed."""
 
 
 def import_stored_vectors(
@@ -91,18 +88,3 @@ def _total(forecasts: Sequence[EmbeddingForecast]) -> EmbeddingForecast:
 def has_user_chunker(dense: Dense) -> bool:
     """Whether a function of the user cuts the documents; `check` does not run it."""
     return dense.chunks is not None and bool(dense.chunks.call)
-
-
-class LatencyQueries(NamedTuple):
-    """The queries that are sent one at a time."""
-
-    warm_up: Sequence[Query]
-    """Sent first, and not timed."""
-    timed: Sequence[Query]
-
-
-def latency_queries(queries: Sequence[Query], sample: int) -> LatencyQueries:
-    """Choose the queries that are timed: evenly spread over all of them."""
-    count = min(sample, len(queries))
-    chosen = [queries[i * len(queries) // count] for i in range(count)]
-    return LatencyQueries(chosen[:WARM_UP_QUERIES], chosen)

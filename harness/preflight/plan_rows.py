@@ -13,8 +13,8 @@ from harness.identity import run_identity
 from harness.preflight.embedding import (
     forecast_embedding,
     has_user_chunker,
-    latency_queries,
 )
+from harness.preflight.latency_queries import latency_queries
 from harness.preflight.throughput import EarlierRun, ModelKey, Throughput
 from retrievers.cache import Cache
 from retrievers.dense import Dense

@@ -19,7 +19,7 @@ class AskedPlan(NamedTuple):
     """For one query; of an agent, at most."""
     trials: int
     queries: int
-    is_limit: bool
+    is_upper_bound: bool
     """Whether the row has what it takes at its most."""
 
 
@@ -47,7 +47,7 @@ def _service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[Aske
         calls = asked - cached
         minutes = throughput.minutes(calls, 0)
         row = PlanRow(built.name, "search", asked, cached, calls, 0, True, 0.0, minutes)
-        yield AskedPlan(row, 1, built.trials, len(texts), is_limit=False)
+        yield AskedPlan(row, 1, built.trials, len(texts), is_upper_bound=False)
 
 
 def _agent_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
@@ -64,10 +64,10 @@ def _agent_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedP
         if _is_finished(built.name, context):
             row = PlanRow(built.name, "search", asked, asked, 0, 0, True, 0.0, 0.0)
         calls = agent.limits.calls
-        yield AskedPlan(row, calls, built.trials, count, is_limit=True)
+        yield AskedPlan(row, calls, built.trials, count, is_upper_bound=True)
         if timed_count:
             row = _agent_row(built.name, "latency", agent, timed_count)
-            yield AskedPlan(row, calls, 1, timed_count, is_limit=True)
+            yield AskedPlan(row, calls, 1, timed_count, is_upper_bound=True)
 
 
 def _agent_row(name: str, stage: str, agent: Agent, asked: int) -> PlanRow:

@@ -14,10 +14,12 @@ from markupsafe import Markup
 
 from harness import records
 from harness.english import count_of
+from harness.evaluation.compare_sets import compare_sets_of_folder
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
 from harness.pages import OVERVIEW_MARK, is_overview
 from harness.records import Manifest
+from harness.records.data_sets_csv import holds_sets, read_sets
 from harness.report.charts.trend import (
     Trend,
     TrendRun,
@@ -27,7 +29,12 @@ from harness.report.charts.trend import (
 from harness.report.templates import render_page
 from harness.wording.dates import date_text, day_of, short_date_text
 from harness.wording.numerals import capital_numeral, numeral
-from harness.wording.short_verdict import NO_LABELS, ShortVerdict, short_verdict
+from harness.wording.short_verdict import (
+    NO_LABELS,
+    ShortVerdict,
+    short_sets_verdict,
+    short_verdict,
+)
 from harness.wording.verdicts import capitalized
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors
@@ -62,6 +69,23 @@ class IndexEntry:
         return next(iter(self.means.values()), None)
 
 
+class SetsEntry(NamedTuple):
+    """The common page of one experiment on several data sets."""
+
+    folder: str
+    """Its name."""
+    verdict: ShortVerdict
+    mean: float
+    """The leader's mean over the sets."""
+    retrievers: tuple[str, ...]
+    sets: int
+    queries: int
+    """Those of all sets."""
+    started: str
+    """The start of its newest run."""
+    has_report: bool
+
+
 class SkippedFolder(NamedTuple):
     """A folder that is not listed, and why."""
 
@@ -75,6 +99,8 @@ class ResultsListing(NamedTuple):
     entries: tuple[IndexEntry, ...]
     """Newest first."""
     skipped: tuple[SkippedFolder, ...]
+    sets: tuple[SetsEntry, ...] = ()
+    """The common pages; the folders of their data sets are entries."""
 
 
 def list_results(results_folder: Path) -> ResultsListing:
@@ -91,8 +117,31 @@ def list_results(results_folder: Path) -> ResultsListing:
             entries.append(_read_entry(folder, folder_name, manifest))
         except InputError as error:
             skipped.append(SkippedFolder(folder_name, _skip_reason(folder, error)))
+    sets: list[SetsEntry] = []
+    for folder in filter(holds_sets, sorted(results_folder.iterdir())):
+        try:
+            sets.append(_read_sets_entry(folder))
+        except InputError as error:
+            skipped.append(SkippedFolder(folder.name, _skip_reason(folder, error)))
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
-    return ResultsListing(tuple(entries), tuple(sorted(skipped)))
+    return ResultsListing(tuple(entries), tuple(sorted(skipped)), tuple(sets))
+
+
+def _read_sets_entry(folder: Path) -> SetsEntry:
+    sets = read_sets(folder)
+    comparison = compare_sets_of_folder(sets)
+    leader = comparison.ranked_retrievers[0]
+    means = [comparison.mean(set_name, leader) for set_name in comparison.sets]
+    return SetsEntry(
+        folder.name,
+        short_sets_verdict(comparison),
+        mean=sum(means) / len(means),
+        retrievers=comparison.ranked_retrievers,
+        sets=len(sets),
+        queries=sum(scores.n for scores in comparison.sets.values()),
+        started=max(results.manifest.started for results in sets),
+        has_report=(folder / records.REPORT_FILE).is_file(),
+    )
 
 
 def _results_folders(parent: Path) -> Iterator[Path]:
@@ -173,13 +222,14 @@ def index_page(listing: ResultsListing, folder: str) -> str:
         folder: the folder of the results, as commands name it.
     """
     experiments = group_experiments(listing.entries, folder)
+    rows = place_sets(experiments, listing.sets)
     days = [entry.manifest.started for entry in listing.entries]
     variables = {
         "generator": Markup(OVERVIEW_MARK),  # noqa: S704 - ours
         "folder": folder,
-        "facts": _facts(listing, len(experiments)),
-        "headline": index_headline(experiments),
-        "experiments": experiments,
+        "facts": _facts(listing, len(experiment_verdicts(rows))),
+        "headline": index_headline(experiment_verdicts(rows)),
+        "rows": rows,
         "axis": fit_time_axis(days),
         "skipped": listing.skipped,
     }
@@ -205,24 +255,19 @@ class IndexHeadline(NamedTuple):
     reason: str
 
 
-def index_headline(experiments: Sequence[ExperimentRuns]) -> IndexHeadline:
+def index_headline(verdicts: Sequence[ShortVerdict]) -> IndexHeadline:
     """Return how many experiments have a winner."""
-    if not experiments:
+    if not verdicts:
         return IndexHeadline("No run yet", "Run an experiment: harness run FILE.")
-    states = [experiment.newest.verdict.state for experiment in experiments]
-    winners = sum(state == "good" for state in states)
-    total = len(experiments)
+    winners = sum(verdict.state == "good" for verdict in verdicts)
+    total = len(verdicts)
     verb = "has" if winners == 1 else "have"
     noun = "experiment" if total == 1 else "experiments"
     headline = f"{capital_numeral(winners)} of {numeral(total)} {noun} {verb} a winner"
     if total == 1:
         headline = "The experiment has a winner" if winners else "No winner yet"
     others: list[str] = []
-    counts = Counter(
-        experiment.newest.verdict.word
-        for experiment in experiments
-        if experiment.newest.verdict.state != "good"
-    )
+    counts = Counter(verdict.word for verdict in verdicts if verdict.state != "good")
     for word, count in counts.items():
         if total > 1:
             others.append(f"{numeral(count)} {_state_words(word, count)}")
@@ -264,6 +309,41 @@ class ExperimentRuns(NamedTuple):
     def newest(self) -> IndexEntry:
         """The last run."""
         return self.runs[0].entry
+
+
+class IndexRow(NamedTuple):
+    """One experiment of the page."""
+
+    experiment: ExperimentRuns
+    set_of: str
+    """The folder of several data sets that it is a part of; may be empty."""
+    common: SetsEntry | None
+    """The common page of the sets, before the first of them."""
+
+
+def place_sets(
+    experiments: Sequence[ExperimentRuns], sets: Sequence[SetsEntry]
+) -> list[IndexRow]:
+    """Return the experiments; a common page comes before the newest of its sets."""
+    pages = {page.folder: page for page in sets}
+    folders = frozenset(pages)
+    rows: list[IndexRow] = []
+    for experiment in experiments:
+        parent, _, _ = experiment.newest.folder.rpartition("/")
+        set_of = parent if parent in folders else ""
+        rows.append(IndexRow(experiment, set_of, pages.pop(parent, None)))
+    return rows
+
+
+def experiment_verdicts(rows: Sequence[IndexRow]) -> list[ShortVerdict]:
+    """The verdict of each experiment; one on several data sets has one."""
+    verdicts: list[ShortVerdict] = []
+    for row in rows:
+        if row.common is not None:
+            verdicts.append(row.common.verdict)
+        elif not row.set_of:
+            verdicts.append(row.experiment.newest.verdict)
+    return verdicts
 
 
 def group_experiments(

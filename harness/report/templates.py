@@ -34,6 +34,18 @@ from harness.wording.dates import short_date_text
 ContextT_co = TypeVar("ContextT_co", covariant=True)
 
 
+def isolate_direction(text: str) -> Markup:
+    """Return a text whose direction changes nothing around it.
+
+    One of ASCII letters runs from left to right like the page, and needs no element.
+
+    >>> isolate_direction("bm25"), isolate_direction("עברית")
+    (Markup('bm25'), Markup('<bdi>עברית</bdi>'))
+    """
+    shown = escape(visible_text(text))
+    return shown if text.isascii() else Markup("<bdi>{}</bdi>").format(shown)
+
+
 @dataclass(frozen=True, slots=True)
 class Section(Generic[ContextT_co]):
     """One section.
@@ -70,6 +82,7 @@ TEMPLATE_FILTERS = {
     "counted": count_of,
     "shortened": shorten_text,
     "short_date": short_date_text,
+    "isolated": isolate_direction,
 }
 """Name in the templates -> function."""
 TEMPLATES_FOLDER = Path(__file__).with_name("templates")

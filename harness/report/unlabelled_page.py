@@ -9,6 +9,7 @@ from typing import NamedTuple
 from harness.english import count_of, count_queries
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.judging_effort import (
+    judging_effort,
     pool_command,
     sampled_effort,
 )
@@ -33,7 +34,7 @@ from harness.report.sections.provenance import results_path
 from harness.report.templates import render_page
 from harness.report.view import document_heading
 from harness.wording.dates import date_text
-from harness.wording.labelling import effort_sentence
+from harness.wording.labelling import effort_sentence, next_steps
 from harness.wording.numerals import capital_numeral, numeral
 
 DIFFERENT_QUERIES = 20
@@ -99,6 +100,7 @@ def unlabelled_page(results: Results, *, shows_texts: bool = True) -> str:
         "manifest": results.manifest,
         "facts": _facts(results),
         "effort": effort_sentence(sampled_effort(results)),
+        "next_steps": next_steps(judging_effort(results)),
         "command": pool_command(results),
         "rows": list(_overlap_rows(view, overlaps)),
         "queries": len(results.queries),

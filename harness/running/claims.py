@@ -1,11 +1,15 @@
 """The judging of claims during a run."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.build.build import BuiltExperiment
 from harness.experiment import LoadedExperiment
+from harness.measures import Measure
 from harness.records import Manifest, Run
 from harness.records.judge_files import ANSWERS_FOLDER
 from harness.records.judge_readings import JudgedClaims
@@ -15,25 +19,43 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError
 from retrievers.options.placeholders import redact_keys
 
+if TYPE_CHECKING:  # the package of answers can be deleted
+    from harness.answers.judge import Judge
 
-def check_judge_price(
+
+@dataclass(frozen=True, slots=True)
+class ClaimJudging:
+    """The judge of an experiment's claims, with the measures that need it."""
+
+    judge: Judge
+    measures: tuple[Measure, ...]
+    serves_primary: bool
+    """Whether the primary measure needs it."""
+
+
+def open_judging(
     loaded: LoadedExperiment, accounts: RunAccounts, cache: Cache
-) -> None:
-    """Refuse a judge without a price where the run may only spend so much.
+) -> ClaimJudging | None:
+    """Return the judge of claims before anything is sent; None if no measure needs one.
 
     Raises:
-        InputError: the price of the judge is unknown.
+        InputError: dollars are limited, and the price of the judge is unknown.
     """
-    judge = loaded.experiment.judge
-    if accounts.budget.limit is None or judge is None:
-        return
-    from harness.answers.declared_judge import check_judge_price
+    question = loaded.question
+    measures = tuple(measure for measure in question.measures if measure.uses_claims)
+    table = loaded.experiment.judge
+    if not measures or table is None:
+        return None
+    from harness.answers.declared_judge import build_judge, check_judge_price
 
-    check_judge_price(judge, loaded.question.measures, cache)
+    if accounts.budget.limit is not None:
+        check_judge_price(table, cache)
+    judge = build_judge(table, cache, accounts.meter)
+    return ClaimJudging(judge, measures, question.primary.uses_claims)
 
 
 def judge_claims(
-    loaded: LoadedExperiment,
+    judging: ClaimJudging | None,
     runs: Sequence[Run],
     context: RunContext,
     accounts: RunAccounts,
@@ -44,7 +66,7 @@ def judge_claims(
     """Judge the claims of reference answers, where the experiment measures by them.
 
     Args:
-        loaded: the experiment.
+        judging: the judge with its measures; None: nothing is judged.
         runs: the rankings.
         context: of the run; the cache keeps the replies of a chat model.
         accounts: of the run; the judge has a stage in them.
@@ -55,11 +77,8 @@ def judge_claims(
         BackendError: the judge failed, and the primary measure needs it; rankings and
             replies are kept.
     """
-    measures = [measure for measure in loaded.question.measures if measure.uses_claims]
-    judge_config = loaded.experiment.judge
-    if not measures or judge_config is None:
+    if judging is None:
         return JudgedClaims({}, None)
-    from harness.answers.declared_judge import build_judge
     from harness.answers.rankings_judge import judge_hits
 
     rankings = {run.retriever: run.rankings for run in runs if not run.error}
@@ -68,14 +87,14 @@ def judge_claims(
         judged = judge_hits(
             staging / ANSWERS_FOLDER,
             earlier / ANSWERS_FOLDER,
-            build_judge(judge_config, context.cache, meter),
+            judging.judge,
             context.dataset,
             rankings=rankings,
-            measures=measures,
+            measures=judging.measures,
         )
     counts = meter.counts("judge")
     warning = redact_keys(judged.warning)
-    if warning and loaded.question.primary.uses_claims:
+    if warning and judging.serves_primary:
         raise BackendError(warning)
     record = judged.record
     if record is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.build.build import BuiltExperiment
 from harness.dataset import Dataset
 from harness.experiment import LatencyConfig, LoadedExperiment
 from harness.records import StageLatency
@@ -15,7 +16,7 @@ from harness.running.reuse import ReusableRuns
 from retrievers.cache import Cache
 from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
-from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
+from retrievers.texts.context_tokens import words_as_tokens
 from retrievers.texts.token_estimate import TokenCounter
 from retrievers.types import AnswerFacts
 
@@ -57,7 +58,7 @@ class RunContext:
 
 def build_run_context(
     loaded: LoadedExperiment,
-    dataset: Dataset,
+    built: BuiltExperiment,
     cache: Cache,
     accounts: RunAccounts,
     *,
@@ -67,19 +68,16 @@ def build_run_context(
 
     Args:
         loaded: the experiment.
-        dataset: its data.
+        built: has its data.
         cache: of the models' answers; collections on disk are beside it.
         accounts: of the run.
         reusable: what an earlier run of the same experiment measured.
     """
     experiment = loaded.experiment
     measures = loaded.question.measures
-    # The table [budget] is about the tokens of a context, not about dollars.
-    token_budget = experiment.budget
-    tokenizer = token_budget.tokenizer if token_budget else ""
     reads_passages = any(measure.uses_passages for measure in measures)
     return RunContext(
-        dataset,
+        built.dataset,
         cache,
         cache.path.parent / "collections",
         experiment.depth,
@@ -91,8 +89,9 @@ def build_run_context(
         times_services=experiment.latency is not None,
         latencies=reusable.latencies,
         repetitions=reusable.repetitions,
-        count_tokens=context_token_counter(tokenizer),
-        keeps_passages=reads_passages or token_budget is not None,
+        count_tokens=built.count_tokens,
+        # The table [budget] is about the tokens of a context, not about dollars.
+        keeps_passages=reads_passages or experiment.budget is not None,
         context_tokens=max((measure.tokens or 0 for measure in measures), default=0),
     )
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from harness.build.built_retriever import BuiltRetriever, without_filter
-from harness.preflight.embedding import latency_queries
+from harness.preflight.latency_queries import LatencyQueries, latency_queries
 from harness.records import StageLatency
 from harness.running.context import RunContext
 from retrievers.meter import Meter
@@ -82,29 +82,28 @@ def time_retriever(
         meter.step()
         return seconds
 
-    queries = built.conversation_queries(context.dataset.queries)
-    warm_up, timed = latency_queries(queries, context.latency_sample)
-    with meter.stage("latency", total=len(warm_up) + len(timed)):
+    queries = latency_queries(
+        built.conversation_queries(context.dataset.queries), context.latency_sample
+    )
+    total = len(queries.warm_up) + len(queries.timed)
+    with meter.stage("latency", total=total):
         return measure_latency(
             queries,
-            context.latency_sample,
             time_query,
             max_seconds=math.inf if context.times_services else DEFAULT_SECONDS,
         )
 
 
 def measure_latency(
-    queries: Sequence[Query],
-    sample: int,
+    queries: LatencyQueries,
     time_query: TimeQuery,
     *,
     max_seconds: float = math.inf,
 ) -> dict[str, StageLatency]:
-    """Time some queries one at a time, evenly spread over all of them.
+    """Time some queries one at a time, after those that warm up.
 
     Args:
-        queries: in the data set's order.
-        sample: how many to time; all of them if there are fewer.
+        queries: in the order in which they are sent.
         time_query: answers one query.
         max_seconds: after these no further query is sent; one is always timed.
 
@@ -112,12 +111,11 @@ def measure_latency(
         Stage -> percentiles in milliseconds.
     """
     end = time.perf_counter() + max_seconds
-    warm_up, timed = latency_queries(queries, sample)
-    for query in warm_up:
+    for query in queries.warm_up:
         if time.perf_counter() < end:
             time_query(query)
     seconds_by_query: list[Mapping[str, float]] = []
-    for query in timed:
+    for query in queries.timed:
         if not seconds_by_query or time.perf_counter() < end:
             seconds_by_query.append(time_query(query))
     measured_at = _now()

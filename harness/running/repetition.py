@@ -35,7 +35,7 @@ class Repetition:
         if not self._is_compared or run_answer is None:
             return
         documents = known_documents(self._state.resources.corpus)
-        [matched] = match_hit_ids([ranking], documents, Meter(), irrelevant=True)
+        [matched] = match_hit_ids([ranking], documents, Meter(), allow_unknown=True)
         if self._built.min_score is not None:
             matched = with_min_score(matched, self._built.min_score)
         answered = list(matched.doc_ids)

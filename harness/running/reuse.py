@@ -107,7 +107,7 @@ def _runs_left_out(
     only: tuple[str, ...],
 ) -> dict[str, Run]:
     """The runs of the retrievers that `--only` does not name."""
-    retrievers = [config.name for config in loaded.experiment.retrievers]
+    retrievers = loaded.experiment.retriever_names
     for retriever in only:
         if retriever not in retrievers:
             message = f"there is no retriever {retriever!r}"

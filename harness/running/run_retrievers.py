@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
-from harness.experiment import LoadedExperiment
 from harness.records import RetrieverFailure, Run, StageLatency
 from harness.running.answer import ReplayableResult, RunState, answer_queries
 from harness.running.context import RunContext, run_resources
@@ -75,13 +74,13 @@ def run_retrievers(
     return state.runs
 
 
-def order_as_in_file(runs: Mapping[str, Run], loaded: LoadedExperiment) -> list[Run]:
-    """Return the runs in the order of the experiment file.
+def order_runs(runs: Mapping[str, Run], names: Sequence[str]) -> list[Run]:
+    """Return the runs in the order of the retrievers' names.
 
     Raises:
         BackendError: every retriever failed.
     """
-    ordered = [runs[config.name] for config in loaded.experiment.retrievers]
+    ordered = [runs[name] for name in names]
     if all(run.error for run in ordered):
         failures = [RetrieverFailure(run.retriever, run.error) for run in ordered]
         raise BackendError("\n".join(failure_lines(failures)))
@@ -148,7 +147,7 @@ def _time_queries(
     A timed query that fails leaves the retriever without a latency: its rankings hold.
     """
     context = state.context
-    if not is_timed(built, context):
+    if not (is_timed(built, context) and _may_sum(built, state)):
         latency = request_latency(built, context, meter)
         latency = latency or dict(context.latencies.get(built.name, {}))
         repetition_facts = context.repetitions.get(built.name, AnswerFacts())
@@ -166,6 +165,17 @@ def _time_queries(
         latency = request_latency(built, context, meter)
         return QueryTimes(latency, AnswerFacts(not_timed=reason))
     return QueryTimes(latency, repetition.facts)
+
+
+def _may_sum(built: BuiltRetriever, state: RunState) -> bool:
+    """Whether its time can be shown: that is the sum of its own and its parts'.
+
+    A part whose model came from the cache, and was not loaded, has no time by default:
+    timing a reranker over it would be in vain.
+    """
+    if state.context.times_services:
+        return True
+    return all(state.runs[part].latency for part in built.uses)
 
 
 def _repeat_answers(

@@ -17,7 +17,7 @@ class StateQueries(NamedTuple):
     ids: tuple[str, ...]
     """With the same text, and a label of each state; in the order of the new state."""
     without_label_before: tuple[str, ...]
-    without_label_now: tuple[str, ...]
+    without_label_after: tuple[str, ...]
     changed_text: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ def find_state_queries(old: Results, new: Results) -> StateQueries:
             for query_id in new.queries
             if query_id in scored_now - scored_before and query_id in known_before
         ),
-        without_label_now=tuple(
+        without_label_after=tuple(
             query_id
             for query_id in old.queries
             if query_id in scored_before - scored_now and query_id in known_now
@@ -60,7 +60,7 @@ class StateLabels(NamedTuple):
 
     judged_before: float
     """Mean share of the first hits with a label."""
-    judged_now: float
+    judged_after: float
     to_label: int
     """Unlabelled new documents among the first hits, query by query."""
 
@@ -68,13 +68,13 @@ class StateLabels(NamedTuple):
     def is_new_less_labelled(self) -> bool:
         """Whether a lower score may come from missing labels of the new state."""
         return self.to_label > 0 or (
-            self.judged_before - self.judged_now > MAX_LABEL_GAP
+            self.judged_before - self.judged_after > MAX_LABEL_GAP
         )
 
     @property
     def is_old_less_labelled(self) -> bool:
         """Whether a higher score may come from missing labels of the old state."""
-        return self.judged_now - self.judged_before > MAX_LABEL_GAP
+        return self.judged_after - self.judged_before > MAX_LABEL_GAP
 
 
 class RankedState(NamedTuple):

@@ -146,7 +146,9 @@ class Settings(Statistics):
         return 1 - self.alpha
 
 
-def check_margin(where: str, margin: float | None, span: float | None) -> None:
+def check_margin(
+    where: str, margin: float | None, bounds: tuple[float, float] | None
+) -> None:
     """Refuse a margin that no difference can reach.
 
     With such a margin everything would be as good as the best.
@@ -154,17 +156,21 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
     Args:
         where: the option that has it.
         margin: None if there is none.
-        span: of the measure, highest less lowest value; None if it is unknown.
+        bounds: the lowest and the highest value of the measure; None if unknown.
 
     Raises:
-        InputError: the margin is not below the span.
+        InputError: the margin is not below the measure's range.
 
-    >>> check_margin("margin", 2, 1)
+    >>> check_margin("margin", 2, (0, 1))
     Traceback (most recent call last):
     retrievers.errors.InputError: margin: 2 is larger than ...
     """
-    if margin is None or span is None:
+    if margin is None or bounds is None:
         return
+    low, high = bounds
+    span = high - low
     if span <= margin < math.inf:
-        problem = f"{margin:g} is larger than the measure's range, {span:g}"
+        relation = "larger than" if margin > span else "as large as"
+        measure_range = f"the measure's range ({low:g} to {high:g})"
+        problem = f"{margin:g} is {relation} {measure_range}"
         raise InputError(Problem(where, problem, f"try {span / 50:g}"))

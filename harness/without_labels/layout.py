@@ -28,6 +28,14 @@ QUESTIONS_FILE = "queries.jsonl"
 """As the readers of data sets call it."""
 
 
+def check_file(path: Path, remedy: str) -> None:
+    """Raise InputError if a file that the user names is not there, or is a folder."""
+    if path.is_dir():
+        raise InputError(Problem(str(path), "is a folder", remedy))
+    if not path.is_file():
+        raise InputError(Problem(str(path), "no such file", remedy))
+
+
 @dataclass(frozen=True, slots=True)
 class TryFolder:
     """Where the documents of a trial are, and where its own files are."""

@@ -9,6 +9,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.table_source import TableSource, rows_of_files
+from harness.without_labels.layout import check_file
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.ids import to_nfc
@@ -21,9 +22,7 @@ def read_questions(path: Path) -> list[Query]:
     Raises:
         InputError: it cannot be read, or has no question.
     """
-    if not path.is_file():
-        remedy = 'a file of questions, one on each line; or -q "a question"'
-        raise InputError(Problem(str(path), "no such file", remedy))
+    check_file(path, 'a file of questions, one on each line; or -q "a question"')
     problems = ReadProblems()
     source = TableSource(
         document_rows=rows_of_files(),

@@ -28,6 +28,7 @@ from harness.without_labels.judging import (
 )
 from harness.without_labels.layout import (
     TryFolder,
+    check_file,
     find_documents,
     find_questions,
 )
@@ -109,6 +110,8 @@ def run_trial(
         problem = "has no questions yet, so that no labels belong to it"
         remedy = f'harness try {folder.documents} -q "a question"'
         raise InputError(Problem(str(folder.path), problem, remedy))
+    if inputs.labels is not None:
+        check_file(inputs.labels, "the file of labels that the page exported")
     if not questions.all_questions:
         return _run_on_titles(folder, inputs, options)
     if len(questions.all_questions) > questions.stored:

@@ -236,10 +236,11 @@ def _standings_reason(evaluation: Evaluation) -> str:
     if len(undecided) == len(evaluation.others):
         return "All others are undecided."
     parts: list[str] = []
-    worse = len(evaluation.shown_worse)
-    if worse:
-        verb = "scores" if worse == 1 else "score"
-        parts.append(f"{capital_numeral(worse)} {verb} lower")
+    worse = evaluation.shown_worse
+    if len(worse) == 1:
+        parts.append(f"{worse[0]} scores lower")
+    elif worse:
+        parts.append(f"{capital_numeral(len(worse))} score lower")
     as_good = list(evaluation.as_good_as_leader[1:])
     if as_good:
         verb = "is" if len(as_good) == 1 else "are"
@@ -291,10 +292,10 @@ def _choice_detail(evaluation: Evaluation) -> str:
     if choice is None or not evaluation.is_chosen:
         return ""
     p = p_relation(p_text(choice.p_choice))
-    sentence = f"The choice compares {evaluation.leader} with its closest rival (p {p})"
+    sentence = f"{evaluation.leader}'s test against its closest rival decides (p {p})"
     if not _has_interval_at_zero(evaluation):
         return f"{sentence}."
-    return f"{sentence}; the intervals hold for all rows at once and are wider."
+    return f"{sentence}; the intervals, for all rows at once, are wider."
 
 
 def _has_interval_at_zero(evaluation: Evaluation) -> bool:
@@ -537,4 +538,6 @@ def alike_sentence(choice: SweepChoice) -> str:
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"
     cheapest = choice.alike[0]
+    if cheapest == choice.chosen:
+        return f"{names} may be as good as {choice.chosen}, the cheapest of them."
     return f"{names} may be as good as {choice.chosen}; {cheapest} is the cheapest."

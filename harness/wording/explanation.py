@@ -12,7 +12,7 @@ from harness.english import (
 )
 from harness.evaluation.explain import Explanation, Silence, SliceFinding
 from harness.evaluation.property_slices import Condition, SliceName
-from harness.evaluation.what_follows import Remedy
+from harness.evaluation.what_follows import Suggestion
 from harness.records import (
     DIGITS,
     DOCUMENT_LENGTH,
@@ -28,20 +28,20 @@ from harness.records import (
 )
 
 EXPLAIN_PAGE = "docs/how-to/explain.md"
-"""The page of the documentation, with a heading for each remedy."""
+"""The page of the documentation, with a heading for each suggestion."""
 MAX_VALUE_LENGTH = 60
 """Characters of a field's value in a sentence."""
-REMEDY_LINES: Mapping[Remedy, str] = {
-    Remedy.CHUNK: "What may help: cut documents into chunks",
-    Remedy.DENSE: "What may help: a dense or hybrid retriever",
-    Remedy.LEXICAL: "What may help: bm25 or a hybrid retriever",
-    Remedy.LONG_QUERIES: "What may help with long queries",
+SUGGESTION_LINES: Mapping[Suggestion, str] = {
+    Suggestion.CHUNK: "What may help: cut documents into chunks",
+    Suggestion.DENSE: "What may help: a dense or hybrid retriever",
+    Suggestion.LEXICAL: "What may help: bm25 or a hybrid retriever",
+    Suggestion.LONG_QUERIES: "What may help with long queries",
 }
-REMEDY_ANCHORS: Mapping[Remedy, str] = {
-    Remedy.CHUNK: "truncated-documents",
-    Remedy.DENSE: "few-shared-words",
-    Remedy.LEXICAL: "rare-words-and-numbers",
-    Remedy.LONG_QUERIES: "long-queries",
+SUGGESTION_ANCHORS: Mapping[Suggestion, str] = {
+    Suggestion.CHUNK: "truncated-documents",
+    Suggestion.DENSE: "few-shared-words",
+    Suggestion.LEXICAL: "rare-words-and-numbers",
+    Suggestion.LONG_QUERIES: "long-queries",
 }
 SILENCE_SENTENCES: Mapping[Silence, str] = {
     Silence.NOTHING_FOUND: "no property explains the difference",
@@ -108,18 +108,18 @@ def _other_words(finding: SliceFinding) -> str:
     return f"{difference} {direction} {others}"
 
 
-def remedy_line(remedy: Remedy) -> str:
+def suggestion_line(suggestion: Suggestion) -> str:
     """Return what to try, with the page that says more.
 
-    >>> remedy_line(Remedy.CHUNK).partition(" (")[0]
+    >>> suggestion_line(Suggestion.CHUNK).partition(" (")[0]
     'What may help: cut documents into chunks'
     """
-    return f"{REMEDY_LINES[remedy]} ({remedy_link(remedy)})"
+    return f"{SUGGESTION_LINES[suggestion]} ({suggestion_link(suggestion)})"
 
 
-def remedy_link(remedy: Remedy) -> str:
-    """Return the page of the documentation about a remedy."""
-    return f"{EXPLAIN_PAGE}#{REMEDY_ANCHORS[remedy]}"
+def suggestion_link(suggestion: Suggestion) -> str:
+    """Return the page of the documentation about a suggestion."""
+    return f"{EXPLAIN_PAGE}#{SUGGESTION_ANCHORS[suggestion]}"
 
 
 def slice_phrase(name: SliceName) -> str:

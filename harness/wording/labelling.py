@@ -1,7 +1,12 @@
 """The effort of labelling in words."""
 
 from harness.english import count_of, count_queries
-from harness.evaluation.judging_effort import SampledEffort
+from harness.evaluation.judging_effort import (
+    SECONDS_PER_JUDGMENT,
+    JudgingEffort,
+    SampledEffort,
+)
+from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 
 
 def effort_sentence(effort: SampledEffort) -> str:
@@ -13,4 +18,20 @@ def effort_sentence(effort: SampledEffort) -> str:
     return (
         f"No query has labels. Labelling {count_queries(effort.queries)} takes "
         f"about {effort.time} ({count_of(effort.documents, 'document')})."
+    )
+
+
+def next_steps(effort: JudgingEffort) -> tuple[str, ...]:
+    """Return what to label, what all of it takes, and what labels give.
+
+    >>> next_steps(JudgingEffort(2847, ()))[1]
+    'Every query, first 10 documents: 2,847 documents, 15.8 hours at 20 seconds each.'
+    """
+    documents = count_of(effort.pairs, "document")
+    return (
+        "Label a random part of the queries, not only those that differ: the verdict "
+        "is about all queries.",
+        f"Every query, first {DEFAULT_CUTOFF} documents: {documents}, {effort.time} "
+        f"at {SECONDS_PER_JUDGMENT} seconds each.",
+        "With labels, this page shows a leaderboard and where the leader fails.",
     )

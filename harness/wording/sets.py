@@ -66,8 +66,10 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
     average = f"on the average of {numeral(sets)} sets"
     reason = f"{names_or_count(undecided)} {verb} undecided"
     if worse:
-        verb = "scores" if len(worse) == 1 else "score"
-        reason = f"{capital_numeral(len(worse))} {verb} lower {average}; {reason}"
+        lower = f"{capital_numeral(len(worse))} score lower"
+        if len(worse) == 1:
+            lower = f"{worse[0]} scores lower"
+        reason = f"{lower} {average}; {reason}"
     return SetsVerdict(f"{leader} leads", f"{reason}. {counts}")
 
 

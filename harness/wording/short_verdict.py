@@ -4,8 +4,10 @@ from typing import Literal, NamedTuple
 
 from harness.english import count_of, join_names
 from harness.evaluation.evaluation import Evaluation, SweepChoice
+from harness.evaluation.sets import SetsComparison
 from harness.evaluation.verdict import Verdict
 from harness.wording.failures import short_failure
+from harness.wording.sets import shown_worse
 
 MAX_BEATEN_NAME = 30
 """Characters of the one retriever that is named."""
@@ -37,6 +39,28 @@ def short_verdict(evaluation: Evaluation) -> ShortVerdict:
     return verdict or _leader_verdict(evaluation)
 
 
+def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
+    """Return the verdict over several data sets in one line."""
+    leader, *others = comparison.ranked_retrievers
+    if not others:
+        return _alone_verdict(leader)
+    worse = tuple(shown_worse(comparison, leader))
+    undecided = [name for name in others if name not in worse]
+    if undecided or comparison.undeclared:
+        words = "leads on average"
+        if undecided:
+            rivals = _rival_words(undecided, len(others))
+            words = f"{words}; {rivals} may be as good"
+        return ShortVerdict("undecided", "?", "undecided", leader, words)
+    words = f"{_beaten_words(worse)} on average"
+    return ShortVerdict("good", "●", "use", leader, words)
+
+
+def _alone_verdict(retriever: str) -> ShortVerdict:
+    words = "has no other to compare"
+    return ShortVerdict("muted", "", "alone", retriever, words)
+
+
 def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
     """Return why no pair decides; None if one may."""
     if evaluation.failed:
@@ -45,8 +69,7 @@ def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
     if not evaluation.measured:
         return ShortVerdict("muted", "", "no scores", "", "every score is 0")
     if not evaluation.others:
-        words = "has no other to compare"
-        return ShortVerdict("muted", "", "alone", evaluation.leader, words)
+        return _alone_verdict(evaluation.leader)
     return None
 
 
@@ -56,7 +79,7 @@ def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
     undecided = list(evaluation.queries_needed)
     is_claimed = evaluation.settings.judged_by_people and not evaluation.undeclared
     if undecided or not is_claimed:
-        words = _lead_words(undecided, others)
+        words = f"leads; {_rival_words(undecided, others)} may be as good"
         return ShortVerdict("undecided", "?", "undecided", leader, words)
     worse = evaluation.shown_worse
     words = _beaten_words(worse)
@@ -71,14 +94,12 @@ def _beaten_words(worse: tuple[str, ...]) -> str:
     return "beats both others" if len(worse) == 2 else f"beats {len(worse)} others"
 
 
-def _lead_words(undecided: list[str], others: int) -> str:
+def _rival_words(undecided: list[str], others: int) -> str:
     if len(undecided) == others:
-        rivals = {1: "the other", 2: "both others"}.get(others, f"all {others} others")
-    elif len(undecided) == 1:
-        rivals = join_names(undecided)[:MAX_BEATEN_NAME]
-    else:
-        rivals = f"{len(undecided)} of {others}"
-    return f"leads; {rivals} may be as good"
+        return {1: "the other", 2: "both others"}.get(others, f"all {others} others")
+    if len(undecided) == 1:
+        return join_names(undecided)[:MAX_BEATEN_NAME]
+    return f"{len(undecided)} of {others}"
 
 
 def _sweep_verdict(choice: SweepChoice) -> ShortVerdict:

@@ -172,7 +172,7 @@ def _difference_words(row: Comparison, settings: Settings) -> str:
     relation = "higher"
     if (row.mean_difference > 0) != (better == row.a):
         relation = "lower, which is better,"
-    return f"the mean of {better} is {relation} than that of {worse}"
+    return f"{better}'s mean is {relation} than {worse}'s"
 
 
 def trials_sentence(trial_means: Mapping[str, Sequence[float]]) -> str:
@@ -228,7 +228,7 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
             if p <= settings.alpha:
                 name = row.a if row.mean_difference > 0 else row.b
                 test = f"sign-flip p {p_phrase(p)}"
-                opposites.append(f"the mean of {name} is higher ({test})")
+                opposites.append(f"{name}'s mean is higher ({test})")
         elif row.p_wilcoxon_adjusted is not None:
             p = row.p_wilcoxon_adjusted
             if p <= settings.alpha:
@@ -340,19 +340,18 @@ def _area_text(floor: ScoreThreshold) -> str:
     return f"{area} ({floor.low:.3f}, {floor.high:.3f})"
 
 
-def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str]:
+def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
     """Return the upper bounds that no single retriever reaches.
 
     Args:
         ceilings: of a run.
-        measure: the primary one.
         mean: the best mean of a single retriever.
     """
-    best = f"{measure} {ceilings.best_per_query:.3f}, chance included"
     union = percent_text(ceilings.union_recall, digits=2)
     alone = percent_text(ceilings.best_recall, digits=2)
     return [
-        f"With the best retriever for each query: {best} (one for all: {mean:.3f}).",
-        f"All first {ceilings.cutoff} hits together have {union} % of the labelled "
-        f"documents, the best alone {alone} %.",
+        f"The best retriever of each query would score {ceilings.best_per_query:.3f} "
+        f"(leader: {mean:.3f}), partly by chance.",
+        f"All first {ceilings.cutoff} hits together contain {union} % of the labelled "
+        f"documents; the best retriever's {alone} %.",
     ]

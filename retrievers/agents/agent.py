@@ -103,7 +103,7 @@ class Agent(Retriever):
             _count_ends(rankings, meter)
         if self._known is None:
             return rankings
-        return match_hit_ids(rankings, self._known, meter, irrelevant=True)
+        return match_hit_ids(rankings, self._known, meter, allow_unknown=True)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Return the model's documents for one query, without the cache."""

@@ -91,6 +91,7 @@ def import_function(call: str, where: str = "call") -> Callable[..., Any]:
             imported.
     """
     path = _parse_path(call, where)
+    _search_working_directory()
     try:
         with wrap_user_errors((path.module,)):
             module = importlib.import_module(path.module)
@@ -120,13 +121,17 @@ def require_module(call: str, where: str = "call") -> None:
     if isinstance(call, NamedObject):
         return
     module = _parse_path(call, where).module
+    _search_working_directory()
     top_name, *inner_names = module.split(".")
-    if top_name in sys.modules:
+    if top_name in sys.modules:  # to import a module below it is safe, and tells
         return
     # For the whole path, find_spec would run the packages above the module.
     spec = importlib.util.find_spec(top_name)
     for name in inner_names:
-        locations = (spec and spec.submodule_search_locations) or []
+        locations = spec.submodule_search_locations if spec else None
+        if not locations:
+            spec = None
+            break
         spec = PathFinder.find_spec(name, locations)
     if spec is None:
         problem = f"there is no module {module!r}"
@@ -135,15 +140,19 @@ def require_module(call: str, where: str = "call") -> None:
 
 
 def _parse_path(call: str, where: str) -> _FunctionPath:
-    """Return the parts of a path, and add the working directory to `sys.path`."""
+    """Return the parts of a path."""
     module, _, function = call.partition(":")
     if not module or not function:
         problem = f"{call!r} is not a function"
         raise InputError(Problem(where, problem, 'write "package.module:function"'))
+    return _FunctionPath(module, function)
+
+
+def _search_working_directory() -> None:
+    """Let imports find modules in the working directory, after all others."""
     working_directory = str(Path.cwd())
     if working_directory not in sys.path:
         sys.path.append(working_directory)
-    return _FunctionPath(module, function)
 
 
 @contextmanager

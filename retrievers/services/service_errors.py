@@ -15,7 +15,7 @@ from retrievers.errors import BackendError
 from retrievers.options.placeholders import error_line, redact_url
 from retrievers.prices import is_on_this_machine
 
-NOT_STARTED_REMEDY = "; is it running? start it, then run again"
+NOT_STARTED_REMEDY = "; is the service running? start it, then run again"
 QUOTA_CODES = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
 """Codes of a quota that is used up: waiting does not help."""
 UNREADABLE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
@@ -207,10 +207,14 @@ def _first_true(error: Mapping[str, Any], *keys: str) -> Any:
 
 @contextmanager
 def explain_unreadable(name: str, body: object) -> Iterator[None]:
-    """Read an answer inside.
+    """Turn what fails while an answer is read inside into a failure that may pass.
 
-    An answer that cannot be read, or is an error with the status of a success, may not
-    come again. If a server never gives anything but a web page, it is not a service.
+    Another try may bring a readable answer. A web page is unlikely to pass: a server
+    that gives nothing else is no service.
+
+    Args:
+        name: the server's name in messages.
+        body: what it answered.
 
     Raises:
         TransientFailure: the answer cannot be read.
@@ -270,11 +274,10 @@ def classify_connection_error(name: str, url: str, failure: BaseException) -> Ex
     if is_refused:
         reason = "connection refused"
     is_not_started = is_refused and is_on_this_machine(url)
-    remedy = NOT_STARTED_REMEDY if is_not_started else ""
-    return TransientFailure(
-        f"{name}: no response: {reason}{remedy}",
-        unlikely_to_pass=is_not_started,
-    )
+    message = f"no response from {name} ({reason})"
+    if is_not_started:
+        message = f"cannot reach {name}: {reason}{NOT_STARTED_REMEDY}"
+    return TransientFailure(message, unlikely_to_pass=is_not_started)
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:

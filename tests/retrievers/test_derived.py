@@ -207,7 +207,7 @@ def test_a_service_whose_smaller_vectors_differ_is_refused(tmp_path, capsys):
         output = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
         message = (
             "cutting to 64 dimensions differs from the service's own vectors "
-            "of that size: it gave others"
+            "of that size: the service gave others"
         )
         assert (
             " ".join(output.err.split()).count(message) == 3

@@ -330,6 +330,38 @@ def test_passing_failures_are_retried_and_the_timeout_covers_the_whole_answer():
 
 
 @pytest.mark.parametrize(
+    ("scores", "notes"),
+    [
+        ([1, 1], {"tied-run-query": ["q"]}),
+        ([0.1, 0.2], {"rising-run-query": ["q"]}),
+        ([2, 1], {}),
+    ],
+)
+def test_scores_of_an_endpoint_that_contradict_its_order_are_noted_once(scores, notes):
+    meter = Meter()
+    with serving(Service(reply={"hits": ["a", "b"], "scores": scores})) as provider:
+        retriever = endpoint(provider.url)
+        retriever.search([Query("q", "a text")], 2, meter)
+        retriever.search([Query("timed", "a text")], 2, meter)
+    assert {kind: list(ids) for kind, ids in meter.notes().items()} == notes
+
+
+def test_a_path_that_finds_nothing_is_noted():
+    meter = Meter()
+    reply = {"hits": [{"id": "a"}]}
+    with serving(Service(reply=reply)) as provider:
+        misspelt = endpoint(provider.url, ids="hits[*].ids", scores=None)
+        misspelt.search([Query("q", "a text")], 2, meter)
+    assert meter.notes() == {"not-answered-query": ("q",)}
+
+
+def test_of_more_hits_than_asked_for_the_best_by_score_count():
+    reply = {"hits": ["a", "b", "c"], "scores": [1, 3, 2]}
+    with serving(Service(reply=reply)) as provider:
+        assert search(provider).doc_ids == ("b", "c")
+
+
+@pytest.mark.parametrize(
     ("reply", "options", "message"),
     [
         *(

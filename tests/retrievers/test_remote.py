@@ -385,7 +385,7 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
     failed = dict(records.read_results(tmp_path / "results" / "small").manifest.failed)
     assert failed.keys() == BLOCKS.keys()
     for message in failed.values():
-        assert "onnection refused" in message and "is it running?" in message
+        assert "onnection refused" in message and "is the service running?" in message
         assert "gave up" not in message
     # They end within a second: nothing is worth waiting for.
     assert "waiting for" not in caplog.text

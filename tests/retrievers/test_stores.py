@@ -164,9 +164,10 @@ def test_every_store_ranks_exactly_in_batches_of_any_size(places, form, location
                 positive=form == "sparse",
                 rounded_sums=sums,
             )
-            assert [
+            alone = [
                 store.search(queries[i : i + 1], limit)[0] for i in range(len(queries))
-            ] == together
+            ]
+            assert alone == together, "a query's scores depend on others of its batch"
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)

@@ -224,7 +224,9 @@ def test_a_missing_server_is_one_error(opened, scheme, error):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
-        message = rf"{url}: {error}: .*; is it running\? start it, then run again$"
+        message = (
+            rf"{url}: {error}: .*; is the service running\? start it, then run again$"
+        )
         with pytest.raises(BackendError, match=message) as refused:
             opened(url=url).finished()
         assert "\n" not in str(refused.value)

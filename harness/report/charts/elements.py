@@ -152,7 +152,6 @@ def draw_side_text(
     return svg_element(
         "text",
         visible_text(text),
-        class_="beside",
         x=x,
         y=y,
         text_anchor=anchor,

@@ -1,4 +1,4 @@
-"""The axis of the dots in a table's rows."""
+"""The axis that the dots of one table column share."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class StripAxis(NamedTuple):
     high: float
     ticks: tuple[Tick, ...]
     margin_low: float
-    """The ends of the margin are equal without one."""
+    """Equal to `margin_high` if there is no margin."""
     margin_high: float
 
     def percent(self, value: float) -> str:
@@ -39,7 +39,7 @@ class StripAxis(NamedTuple):
         return f"{self._share(value):.1f}%"
 
     def width_percent(self, low: float, high: float) -> str:
-        """The distance of two values, as an SVG attribute."""
+        """The distance between two values, as an SVG attribute."""
         return f"{self._share(high) - self._share(low):.1f}%"
 
     def _share(self, value: float) -> float:
@@ -47,7 +47,7 @@ class StripAxis(NamedTuple):
 
 
 def fit_strip_axis(
-    ends: Sequence[float],
+    values: Sequence[float],
     margin: float | None,
     *,
     is_signed: bool = False,
@@ -56,13 +56,13 @@ def fit_strip_axis(
     """Return an axis with some room, round ticks, and the margin.
 
     Args:
-        ends: the lowest and highest value.
-        margin: differences below it do not matter; None without one.
+        values: what the axis covers.
+        margin: differences below it do not matter; None if there is no margin.
         is_signed: whether differences go both ways, so that labels have signs.
         max_ticks: about how many.
     """
-    low = min(ends)
-    high = max(ends)
+    low = min(values)
+    high = max(values)
     room = (high - low) * AXIS_ROOM or EMPTY_ROOM
     low -= room
     high += room
@@ -70,7 +70,8 @@ def fit_strip_axis(
     while len(ticks) < MIN_TICKS:
         max_ticks += 1
         ticks = round_steps(low, high, max_ticks)
-    labels = tick_labels(ticks, "+" if is_signed else "-")
+    sign_format = "+" if is_signed else "-"  # as in f"{value:+}": "-" signs losses only
+    labels = tick_labels(ticks, sign_format)
     return StripAxis(
         low,
         high,

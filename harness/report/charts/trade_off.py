@@ -54,6 +54,8 @@ class CostKind(NamedTuple):
     unit: str
     """A key of `axes.PRICE_TICK_LABELS`."""
     read_cost: Callable[[RetrieverCost], float | None]
+    cost_text: Callable[[float], str]
+    """A cost with the digits that the leaderboard shows."""
 
 
 class TradeOffAxes(NamedTuple):
@@ -112,14 +114,19 @@ def _draw_dot(
     dot: PricedMean, centre: Point, price: CostKind, side: str | None
 ) -> Markup:
     """Draw a dot with its name and its numbers."""
-    numbers = f"{dot.retriever}: {dot.mean:.3f}, {price.title} {dot.price:,.6g}"
-    circle = svg_element(
-        "circle",
-        r=4.5,
-        fill=BACKGROUND_SHADE.light if dot.is_open else dot.color,
-        stroke=dot.color,
-        stroke_width=2,
-    )
+    cost = f"{price.title} {price.cost_text(dot.price)}"
+    numbers = f"{dot.retriever}: {dot.mean:.3f}, {cost}"
+    if dot.is_open:
+        circle = svg_element(
+            "circle",
+            r=4.5,
+            fill=BACKGROUND_SHADE.light,
+            stroke=dot.color,
+            stroke_width=2,
+        )
+    else:
+        # Without a stroke, as large as a ring with one.
+        circle = svg_element("circle", r=5.5, fill=dot.color)
     tooltip = svg_element("title", visible_text(numbers))
     name = _draw_name(dot.retriever, side)
     position = f"translate({pixel_text(centre.x)} {pixel_text(centre.y)})"

@@ -141,19 +141,19 @@ def compare_grade_rules(view: View) -> GradeRules | None:
     if len(rows) < 2:
         return None
     changed_rules = [
-        f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})"
+        f"{' and '.join(row.winners)} with {row.rule} grades and {row.measure}"
         for row in rows
         if row.changed
     ]
     winners = " and ".join(rows[0].winners)
     verb = "has" if len(rows[0].winners) == 1 else "share"
     verdict = (
-        f"{winners} {verb} the highest mean under each of these {len(rows)} readings."
+        f"{winners} {verb} the highest mean under each of these {len(rows)} rules."
     )
     if changed_rules:
         verdict = (
-            "Another retriever has the highest mean under other rules: "
-            f"{', '.join(changed_rules)}."
+            "Under other grade rules another retriever has the highest mean: "
+            f"{'; '.join(changed_rules)}."
         )
     return GradeRules(verdict, bool(changed_rules), rows)
 
@@ -163,7 +163,7 @@ def _ceiling_sentences(view: View) -> list[str]:
     if evaluation.ceilings is None:
         return []
     leader_mean = evaluation.means[evaluation.leader]
-    return ceiling_sentences(evaluation.ceilings, view.primary, leader_mean)
+    return ceiling_sentences(evaluation.ceilings, leader_mean)
 
 
 def trust_warnings(view: View, grade_rules: GradeRules | None) -> list[str]:

@@ -7,7 +7,12 @@ from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.records import CostRow, Results
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
-from harness.report.numbers import number_text, score_text
+from harness.report.numbers import (
+    byte_size_text,
+    number_text,
+    score_text,
+    whole_milliseconds_text,
+)
 from harness.report.palette import UNDECIDED_SHADE, standing_shade
 from harness.report.sections.approximate_search import (
     ApproximationRow,
@@ -18,15 +23,22 @@ from harness.report.templates import Section
 from harness.report.view import View
 
 COST_KINDS = {
-    "latency": CostKind("latency", "p95 ms", "ms", lambda cost: cost.p95),
+    "latency": CostKind(
+        "latency", "p95 ms", "ms", lambda cost: cost.p95, whole_milliseconds_text
+    ),
     "dollars": CostKind(
         "dollars",
         "$ per million queries",
         "dollars",
         lambda cost: cost.usd_per_million,
+        number_text,
     ),
     "bytes": CostKind(
-        "bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes
+        "bytes",
+        "bytes of vectors",
+        "bytes",
+        lambda cost: cost.vector_bytes,
+        byte_size_text,
     ),
 }
 """In the order of the page.
@@ -104,7 +116,7 @@ def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure |
     means = view.evaluation.means
     dots = _priced_means(view, prices)
     points = "; ".join(
-        f"{retriever}: {number_text(price)}, {score_text(means[retriever])}"
+        f"{retriever}: {cost_kind.cost_text(price)}, {score_text(means[retriever])}"
         for retriever, price in prices.items()
     )
     measure = view.names[view.primary].short

@@ -14,8 +14,8 @@ from harness.report.view import View, runner_up
 from harness.wording.explanation import (
     explanation_sentences,
     property_text,
-    remedy_line,
     slice_phrase,
+    suggestion_line,
 )
 
 
@@ -27,7 +27,7 @@ class FailingSlices(NamedTuple):
     sentences: tuple[str, ...]
     """Strongest first, or why there is none; empty with one retriever, or if there are
     too few queries to divide."""
-    remedies: tuple[str, ...]
+    suggestions: tuple[str, ...]
     """What may help, one line each."""
     groups: tuple[QueryGroup, ...]
     """The queries of each slice."""
@@ -51,8 +51,8 @@ def failing_slices(view: View) -> FailingSlices:
     )
     if explanation.silence is Silence.NO_SLICES:
         return NO_SLICES
-    remedies = dict.fromkeys(
-        finding.remedy for finding in explanation.findings if finding.remedy
+    suggestions = dict.fromkeys(
+        finding.suggestion for finding in explanation.findings if finding.suggestion
     )
     order = order_by_loss(view)
     groups = [_query_group(view, order, finding) for finding in explanation.findings]
@@ -61,7 +61,7 @@ def failing_slices(view: View) -> FailingSlices:
     return FailingSlices(
         "" if nothing_found else sentences[0],
         sentences,
-        tuple(map(remedy_line, remedies)),
+        tuple(map(suggestion_line, suggestions)),
         tuple(group for group in groups if group.count),
     )
 

@@ -108,7 +108,7 @@ def loss_sentence(view: View) -> str:
     if len(rivals) == 1:
         other = rivals[0]
     elif len(rivals) < len(view.ranked) - 1:
-        other = "one that is not shown to be worse"
+        other = "a retriever that may be as good"
     return f"{leader} lost {lost:,} of {count_of(view.n, 'query')} to {other}. " + (
         "This one it lost most." if lost > 1 else "It is this one."
     )
@@ -158,7 +158,7 @@ def _queries_that_fit(
             gaps[i],
             numbers=numbers,
             cutoff=cutoff,
-            properties=", ".join(properties.get(view.ids[i], ())),
+            properties=_properties_line(properties.get(view.ids[i], ())),
         )
         new_documents = numbers.document_ids[known_documents:]
         known_documents += len(new_documents)
@@ -168,6 +168,10 @@ def _queries_that_fit(
             break
         queries.append(query)
     return tuple(queries)
+
+
+def _properties_line(properties: Sequence[str]) -> str:
+    return f"This query: {', '.join(properties)}" if properties else ""
 
 
 def shown_hits(view: View) -> int:

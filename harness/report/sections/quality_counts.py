@@ -22,11 +22,11 @@ COUNT_PHRASES = {
     "zero-vector-query": "queries with zero vectors",
     "not-in-corpus": "hits with unknown ids",
     "matched-hit": "ids of hits that were matched by file name, folder or title",
-    "not-answered-query": "queries missing in the saved run",
+    "not-answered-query": "queries for which nothing was returned",
     "repeated-hit-query": "queries with a document returned twice",
     "nothing-matches-query": "queries whose filter no document matches",
-    "tied-run-query": "queries whose hits all have one score in the saved run",
-    "rising-run-query": "queries whose scores rise with rank in the saved run",
+    "tied-run-query": "queries whose hits all have one score",
+    "rising-run-query": "queries whose scores rise with rank",
     "no-shared-word": "queries of which no document has a word",
     "no-hit-query": (
         "queries with which no document that is searched shares a dimension "
@@ -68,18 +68,27 @@ class DatasetCount(NamedTuple):
     """The first of them."""
 
 
+class ListedIds(NamedTuple):
+    """Ids of one kind that some retrievers share."""
+
+    retrievers: tuple[str, ...]
+    ids: tuple[str, ...]
+    """The first of them."""
+    is_cut: bool
+    """Whether there are more."""
+
+
 @dataclass(frozen=True, slots=True)
 class QualityTables:
     """The counts of the data and of each retriever."""
 
     dataset: list[DatasetCount]
-    counts: Mapping[str, Mapping[str, float]]
-    """Phrase -> retriever -> number."""
     cut: bool
     """Whether documents were truncated."""
     nonzero: Mapping[str, Mapping[str, float]]
-    ids: Mapping[str, Mapping[str, Sequence[str]]]
-    """Phrase -> retriever -> the first ids."""
+    """Phrase -> retriever -> number."""
+    ids: Mapping[str, list[ListedIds]]
+    """Phrase -> its ids; retrievers with the same ids are together."""
     unjudged: Mapping[str, float]
     claims: str
 
@@ -114,13 +123,13 @@ def quality_tables(view: View) -> QualityTables:
     They are for the data and each retriever.
     """
     counts: dict[str, dict[str, float]] = {}
-    ids: dict[str, dict[str, Sequence[str]]] = {}
+    ids: dict[str, dict[str, tuple[str, ...]]] = {}
     for retriever in view.retrievers:
         quality = quality_with_parts(view.manifest, retriever)
         for kind, kind_ids in quality.notes.items():
             phrase = _phrase(kind)
             counts.setdefault(phrase, {})[retriever] = len(kind_ids)
-            ids.setdefault(phrase, {})[retriever] = kind_ids[:MAX_LISTED_IDS]
+            ids.setdefault(phrase, {})[retriever] = tuple(kind_ids)
         for stage_counts in quality.counts.values():
             for kind, number in stage_counts.items():
                 if kind not in HIDDEN_COUNTS:
@@ -138,13 +147,25 @@ def quality_tables(view: View) -> QualityTables:
             DatasetCount(_phrase(kind), len(kind_ids), kind_ids[:MAX_LISTED_IDS])
             for kind, kind_ids in dataset_notes.items()
         ],
-        counts=counts,
         cut=COUNT_PHRASES["truncated"] in nonzero,
         nonzero=nonzero,
-        ids=ids,
+        ids={
+            phrase: list_shared_ids(ids_by_name) for phrase, ids_by_name in ids.items()
+        },
         unjudged=unjudged_shares(view),
         claims=claims_sentence(view.manifest.judge, view.n),
     )
+
+
+def list_shared_ids(ids_by_retriever: Mapping[str, tuple[str, ...]]) -> list[ListedIds]:
+    """The first ids of each retriever; those with the same ids share one list."""
+    retrievers_by_ids: dict[tuple[str, ...], list[str]] = {}
+    for retriever, ids in ids_by_retriever.items():
+        retrievers_by_ids.setdefault(ids, []).append(retriever)
+    return [
+        ListedIds(tuple(retrievers), ids[:MAX_LISTED_IDS], len(ids) > MAX_LISTED_IDS)
+        for ids, retrievers in retrievers_by_ids.items()
+    ]
 
 
 def claims_sentence(judge: JudgeRecord | None, queries: int) -> str:

@@ -103,7 +103,7 @@ def test_a_misspelt_data_set_gets_the_nearest_folder(tmp_path):
         pytest.param(
             ("report = false", "[statistics]\nmargin = 5"),
             "",
-            ["margin: 5 is larger than the measure's range, 1"],
+            ["margin: 5 is larger than the measure's range (0 to 1)"],
             id="a large margin",
         ),
     ],

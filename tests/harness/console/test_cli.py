@@ -136,7 +136,7 @@ REFUSED = [
     ),
     ("compare qrels first.run", "only one run"),
     ("compare RESULTS --baseline bm52", "(did you mean 'bm25'?)"),
-    ("compare RESULTS -m RR --margin 5", "is larger than the measure's range"),
+    ("compare RESULTS -m RR --margin 5", "is larger than the measure's range (0 to 1)"),
     (
         "gate RESULTS --baseline bm25 --challenger bm25 --margin 1",
         "bm25: would be compared with itself (name two",

@@ -307,3 +307,59 @@ def test_texts_beside_each_other_are_asked_about(
     dataset = load_dataset(DatasetReference(tmp_path / "pairs.jsonl", columns=columns))
     assert dataset.document_count == documents
     assert dataset.labels["q0"].relevant == ("p0",)
+
+
+TEXTS = [*DOCUMENTS.values()]
+FLAGGED = {"is_selected": [1, 0], "passage_text": TEXTS[:2], "url": ["a", "b"]}
+FLAGGED_ROWS = [
+    {"is_supporting": is_right, "text": text, "url": text[:1]}
+    for is_right, text in zip((True, False), TEXTS, strict=False)
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts", "flag"),
+    [
+        ({"context": TEXTS[0]}, "context", ""),
+        ({"passages": TEXTS[:1]}, "passages", ""),
+        ({"notes": TEXTS[0].upper()}, "notes", ""),
+        ({"passages": FLAGGED}, "passages.passage_text", "passages.is_selected"),
+        ({"paragraphs": FLAGGED_ROWS}, "paragraphs.text", "paragraphs.is_supporting"),
+    ],
+)
+def test_texts_of_given_documents_are_asked_about(tmp_path, cells, texts, flag):
+    message = str(refusal(load_dataset, asked(tmp_path, two(**cells))))
+    assert f"{texts!r} has the texts of documents" in message
+    assert f"(--columns contexts={texts})" in message
+    assert ("--columns grade=" in message) == bool(flag)
+    declared = {"contexts": texts, **({"grade": flag} if flag else {})}
+    reference = asked(tmp_path, two(**cells), columns=declared_columns(declared))
+    labels = load_dataset(reference).labels["q0"]
+    assert labels.grades == ({"d1": 1, "d2": 0} if flag else {"d1": 1})
+
+
+def test_texts_of_given_documents_in_a_frame_are_asked_about():
+    frame = pd.DataFrame(two(passages=FLAGGED))
+    message = str(refusal(harness.evaluate, DOCUMENTS, frame, None, {"bm25": "bm25"}))
+    assert 'columns={"grade": "passages.is_selected"}' in message
+    assert "--columns" not in message
+
+
+def test_long_cells_of_texts_are_compared(tmp_path):
+    cells = {"passages": {"is_selected": [1], "text": TEXTS[:1], "page": ["x" * 9_000]}}
+    message = str(refusal(load_dataset, asked(tmp_path, two(**cells))))
+    assert "'passages.text' has the texts of documents" in message
+
+
+def test_a_context_that_is_no_document_is_asked_about_unless_labels_are_elsewhere(
+    tmp_path,
+):
+    message = str(refusal(load_dataset, asked(tmp_path, two(context="on page 7"))))
+    assert "'context' could hold the relevant documents" in message
+    assert "(--columns contexts=context)" in message
+    rows = [{"_id": "q", "text": "cat", "context": "on page 7"}]
+    jsonl(tmp_path / "queries.jsonl", rows)
+    (tmp_path / "asked.jsonl").unlink()
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("q\td1\t1\n")
+    assert load_dataset(tmp_path).labels["q"].relevant == ("d1",)

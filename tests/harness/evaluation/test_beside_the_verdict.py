@@ -483,7 +483,7 @@ def test_each_retriever_is_compared_with_itself_on_unchanged_queries(
         ("d0",),
         ("d1",),
     )
-    assert change.queries.without_label_now == ("q0",)
+    assert change.queries.without_label_after == ("q0",)
     assert len(change.queries.ids) == 11
     (words,) = change.retrievers
     values = [

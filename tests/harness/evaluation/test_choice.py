@@ -60,7 +60,7 @@ def test_the_terminal_names_the_choice_and_its_star(chosen: Results, call) -> No
     assert "0.12*" in text or ".117*" in text
     assert f"* {NOTE}" in text
     details = " ".join(call("compare", chosen.folder, "--explain", code=0).out.split())
-    assert "the intervals hold for all rows at once and are wider." in details
+    assert "the intervals, for all rows at once, are wider." in details
 
 
 def test_the_reports_name_the_choice_and_its_star(chosen: Results) -> None:

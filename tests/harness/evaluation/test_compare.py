@@ -322,8 +322,7 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     (row,), evaluation = judged(scores, RANKS)
     p = f"{row.p_randomization_adjusted:#.3g}"
     assert (
-        opposite_warning([row], RANKS)
-        == f"Yet the mean of b is higher (sign-flip p = {p})."
+        opposite_warning([row], RANKS) == f"Yet b's mean is higher (sign-flip p = {p})."
     )
     assert (evaluation.leader, evaluation.better_on_typical_query) == ("b", ("a",))
     assert (
@@ -426,7 +425,7 @@ def test_the_three_sets_and_their_words():
     sentence = " ".join(conclusion_sentences(evaluation))
     assert (
         "as good as best within 0.02: twin." in sentence
-        and "best leads. One scores lower; twin is as good; maybe is undecided."
+        and "best leads. bad scores lower; twin is as good; maybe is undecided."
         in sentence
     )
     assert "queries reliably detect a difference of 0.02" in sentence
@@ -555,6 +554,7 @@ WARNINGS = [
     warnings.EstimatedTokens(),
     warnings.ChangedAnswers("x", 1, 2),
     warnings.UnknownRepeatability(("x",)),
+    warnings.NoHits("x", 2, 3, "q2"),
     warnings.TiedRun("x", 2, 2),
     warnings.RisingScores("x", 40, 40),
     warnings.NoSharedWord(3, 40, ("q1", "q2", "q3")),

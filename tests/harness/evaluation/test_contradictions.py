@@ -2,6 +2,8 @@
 
 import pytest
 
+import harness
+from retrievers import Function
 from tests.support import small
 from tests.support.small import Call
 
@@ -76,3 +78,40 @@ def test_a_saved_run_of_one_query_is_warned_of(tmp_path, call: Call):
     told = call("run", path, "--results", tmp_path / "out")
     words = " ".join((told.out + told.err).split())
     assert "1 of 1 query ties throughout; its ranks were not used" in words
+
+
+@pytest.mark.parametrize(
+    ("scores", "sentence"),
+    [((1, 1, 1), TIED), ((0.1, 0.2, 0.3), RISING), ((3, 2, 1), "")],
+)
+def test_a_function_is_warned_of(scores, sentence):
+    documents = {name: f"text of {name}" for name in ("d1", "d2", "d3")}
+
+    def own(text, depth):
+        return list(zip(documents, scores, strict=True))
+
+    results = harness.evaluate(
+        documents,
+        {"q1": "a", "q2": "b"},
+        {"q1": ["d1"], "q2": ["d2"]},
+        {"own": Function(own)},
+    )
+    printed = " ".join(str(results).split())
+    told = [other for other in (TIED, RISING) if f"own: {other}" in printed]
+    assert told == ([sentence] if sentence else [])
+
+
+def test_queries_for_which_nothing_is_returned_are_named():
+    documents = {name: f"text of {name}" for name in ("d1", "d2", "d3")}
+
+    def own(text, depth):
+        return ["d1", "d2"] if text == "a" else []
+
+    queries = {"q1": "a", "q2": "b", "q3": "c"}
+    labels = {"q1": ["d1"], "q2": ["d2"], "q3": []}
+    results = harness.evaluate(documents, queries, labels, {"own": Function(own)})
+    printed = " ".join(str(results).split())
+    # The third query has no answer: nothing is right for it.
+    assert (
+        "own returned nothing for 1 of 2 queries (e.g. 'q2'): it scores 0." in printed
+    )

@@ -109,7 +109,7 @@ def test_a_fall_by_a_new_document_without_a_label_is_undecided(old, unlabelled):
     (changed,) = compare_corpus_states(old, unlabelled).retrievers
     assert changed.comparison.mean_difference == pytest.approx(-1 / 3)
     assert changed.labels.judged_before == 1.0
-    assert changed.labels.judged_now == pytest.approx(2 / 3)
+    assert changed.labels.judged_after == pytest.approx(2 / 3)
     assert changed.labels.to_label == 1
     assert changed.reason is LabelReason.NEW_UNLABELLED
     assert changed.verdict is Verdict.UNDECIDED
@@ -149,7 +149,7 @@ def test_what_is_left_out_is_counted_with_its_reason(tmp_path, old):
     new = state(tmp_path, "new", "abc", labels, BEFORE)
     queries = compare_corpus_states(old, new).queries
     assert queries.ids == ("q1", "q3")
-    assert queries.without_label_now == ("q2",)
+    assert queries.without_label_after == ("q2",)
 
 
 UNCHANGED = """\
@@ -177,7 +177,7 @@ def test_compare_prints_what_is_to_be_labelled(old, unlabelled, call):
     assert printed.startswith(UNDECIDED)
     assert ": undecided, new documents are not labelled\n" in printed
     assert "  Judged@1: 1.00 before, 0.67 after\n" in printed
-    assert "  to label: 1 new document as first hit (harness pool)" in printed
+    assert "  to label: 1 new document as the first hit (harness pool)" in printed
 
 
 def test_compare_prints_states_as_json(old, unlabelled, call):

@@ -20,7 +20,7 @@ from harness.evaluation.explain import (
 from harness.evaluation.property_slices import Condition, SliceName, property_slices
 from harness.evaluation.query_properties import text_script
 from harness.evaluation.shown_slices import split_in_halves
-from harness.evaluation.what_follows import Remedy, remedy_of
+from harness.evaluation.what_follows import Suggestion, suggestion_for
 from harness.records import QueryProperty, Results, RetrieverQuality
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.settings import Settings
@@ -393,23 +393,47 @@ def test_the_halves_do_not_depend_on_the_order_of_the_queries() -> None:
     assert (split_in_halves(ids[::-1], single_units(20), 0)[::-1] == is_first).all()
 
 
-REMEDIES = {
-    "no shared word": ("shared words", Condition.AT_MOST, 0.5, "bm25", Remedy.DENSE),
+CHUNK = Suggestion.CHUNK
+DENSE = Suggestion.DENSE
+LEXICAL = Suggestion.LEXICAL
+LONG_QUERIES = Suggestion.LONG_QUERIES
+SUGGESTIONS = {
+    "no shared word": (
+        "shared words",
+        Condition.AT_MOST,
+        0.5,
+        "bm25",
+        DENSE,
+    ),
     "many shared words": ("shared words", Condition.ABOVE, 0.5, "bm25", None),
     "vectors, few shared": ("shared words", Condition.AT_MOST, 0.5, "hashing", None),
-    "rare words": ("rarest word", Condition.AT_MOST, 3.0, "hashing", Remedy.LEXICAL),
+    "rare words": (
+        "rarest word",
+        Condition.AT_MOST,
+        3.0,
+        "hashing",
+        LEXICAL,
+    ),
     "rare words, hybrid": ("rarest word", Condition.AT_MOST, 3.0, "hybrid", None),
-    "digits": ("digits", Condition.IS, True, "hashing", Remedy.LEXICAL),
-    "truncated": ("truncated by hashing", Condition.IS, True, "hybrid", Remedy.CHUNK),
+    "digits": ("digits", Condition.IS, True, "hashing", LEXICAL),
+    "truncated": (
+        "truncated by hashing",
+        Condition.IS,
+        True,
+        "hybrid",
+        CHUNK,
+    ),
     "the other's": ("truncated by hashing", Condition.IS, True, "bm25", None),
     "long documents": ("document length", Condition.ABOVE, 900.0, "hashing", None),
-    "long": ("query length", Condition.ABOVE, 50.0, "bm25", Remedy.LONG_QUERIES),
+    "long": ("query length", Condition.ABOVE, 50.0, "bm25", LONG_QUERIES),
     "a field": ("field type", Condition.IS, "fact", "bm25", None),
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "condition", "value", "loser", "remedy"), REMEDIES.values(), ids=REMEDIES
+    ("name", "condition", "value", "loser", "suggestion"),
+    SUGGESTIONS.values(),
+    ids=SUGGESTIONS,
 )
 def test_what_follows_depends_on_the_kind_of_the_loser(
     finished: Results,
@@ -417,10 +441,10 @@ def test_what_follows_depends_on_the_kind_of_the_loser(
     condition: Condition,
     value: float | bool | str,
     loser: str,
-    remedy: Remedy | None,
+    suggestion: Suggestion | None,
 ) -> None:
     slice_name = SliceName(name, condition, value)
-    assert remedy_of(slice_name, loser, finished.manifest) is remedy
+    assert suggestion_for(slice_name, loser, finished.manifest) is suggestion
 
 
 def test_long_documents_are_cut_if_the_model_truncated_any(finished: Results) -> None:
@@ -431,8 +455,8 @@ def test_long_documents_are_cut_if_the_model_truncated_any(finished: Results) ->
         finished.manifest,
         ledger=replace(quality, retrievers={**quality.retrievers, "hashing": notes}),
     )
-    assert remedy_of(name, "hybrid", manifest) is Remedy.CHUNK
-    assert remedy_of(name, "bm25", manifest) is None
+    assert suggestion_for(name, "hybrid", manifest) is CHUNK
+    assert suggestion_for(name, "bm25", manifest) is None
 
 
 PHRASES = [

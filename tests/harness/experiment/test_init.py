@@ -445,3 +445,26 @@ def test_a_document_that_cannot_be_named_or_read_is_one_clear_error(
         "\n", " "
     )
     assert not Path("traces").exists()
+
+
+def test_spans_that_are_refused_leave_nothing_behind(tmp_path, capsys):
+    span = {"retrieval.documents.0.document.id": "it/vpn"}
+    layouts.jsonl(tmp_path / "traces.jsonl", [{**SPAN, **span}])
+    layouts.jsonl(tmp_path / "docs.jsonl", [{"_id": "it/vpn", "text": ""}])
+    (tmp_path / "traces.toml").write_text("# mine")
+    command = ("init", "traces.jsonl", "--documents", "docs.jsonl")
+    first = small.told(capsys, *command, code=2)
+    assert "traces.toml" in first
+    assert not Path("traces").exists()
+    assert small.told(capsys, *command, code=2) == first
+    assert Path("traces.toml").read_text() == "# mine"
+
+
+def test_a_folder_in_the_place_of_one_for_spans_stays(tmp_path, capsys):
+    documents = {"retrieval.documents.0.document.id": "it/vpn"}
+    documents["retrieval.documents.0.document.content"] = "the vpn"
+    layouts.jsonl(tmp_path / "traces.jsonl", [{**SPAN, **documents}])
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "mine.txt").write_text("mine")
+    assert "traces" in small.told(capsys, "init", "traces.jsonl", code=2)
+    assert (tmp_path / "traces" / "mine.txt").read_text() == "mine"

@@ -221,6 +221,26 @@ def test_a_head_sorts_and_sorts_back(opened, table, column):
         assert shown == sorted(shown, reverse=expected)
 
 
+SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
+
+
+def seconds(text):
+    parts = re.findall(r"([\d.]+) (ms|s|min|h)\b", text)
+    return sum(float(number) * SECONDS[unit] for number, unit in parts)
+
+
+def test_times_sort_by_their_units(opened):
+    settled(opened)
+    heads = texts(opened, "#cost .stages thead th")
+    column = heads.index("time") + 1
+    for expected in (True, False):
+        click(opened, f"#cost .stages thead th:nth-child({column}) button")
+        times = texts(opened, f"#cost .stages tbody td:nth-child({column})")
+        assert {text.split()[-1] for text in times} >= {"ms"}
+        shown = [seconds(text) for text in times if text]
+        assert shown == sorted(shown, reverse=expected)
+
+
 def test_the_list_has_the_gaps_of_the_leader_the_largest_loss_first(opened):
     settled(opened)
     list_all_queries(opened)
@@ -394,7 +414,7 @@ def test_the_last_column_of_slices_shows_any_pair(driver, sliced_page):
     driver.get(sliced_page)
     settled(driver)
     head = "#leads thead th:last-child"
-    cell = "#leads tbody tr:first-child td:last-child .hidden"
+    cell = "#leads tbody tr:first-child td:last-child span"
     before = numbers(driver, cell)
     choose(driver, "#lead-a", 2)
     choose(driver, "#lead-b", 1)

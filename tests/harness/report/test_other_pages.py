@@ -11,9 +11,11 @@ import pytest
 import harness
 from harness import records
 from harness.evaluation.compare_sets import compare_sets_of_folder
+from harness.evaluation.judging_effort import judging_effort
 from harness.evaluation.pair_diagnostics import ranking_overlap
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
+from harness.report.index import list_results
 from harness.report.query_evidence import unpack_json
 from harness.report.unlabelled_page import (
     read_unlabelled_view,
@@ -24,6 +26,7 @@ from harness.report.write import write_report
 from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
 from harness.wording.sets import sets_verdict
+from harness.wording.short_verdict import short_sets_verdict
 from tests.support import small
 from tests.support.browser import axe, complaints, needs_browser, resize, settled
 
@@ -103,6 +106,14 @@ def test_the_headline_says_what_labelling_takes(unlabelled):
     assert "harness pool" in page
 
 
+def test_the_page_says_what_comes_next(unlabelled):
+    page = read_page(unlabelled)
+    effort = judging_effort(unlabelled)
+    section = page.partition('id="next"')[2].partition("</section>")[0]
+    assert "Label a random part of the queries" in section
+    assert f"first 10 documents: {effort.pairs} documents, {effort.time} " in section
+
+
 def test_without_texts_the_page_of_rankings_has_ids(unlabelled):
     page = unlabelled_page(unlabelled, shows_texts=False)
     evidence = unpack_json(re.search(r'id="evidence">([^<]*)<', page)[1])
@@ -156,6 +167,42 @@ def test_the_index_of_results_lists_each_set(sets_folder):
     assert not (sets_folder / "index.html").exists()
 
 
+def test_the_index_of_results_has_a_row_for_the_common_page(sets_folder):
+    """The experiment is one, with the verdict of its page; its sets follow."""
+    listing = list_results(sets_folder.parent)
+    comparison = compare_sets_of_folder(read_sets(sets_folder))
+    (entry,) = listing.sets
+    leader = comparison.ranked_retrievers[0]
+    assert (entry.folder, entry.sets, entry.has_report) == ("sets", 3, True)
+    assert entry.verdict.retriever == leader
+    assert entry.mean == np.mean([comparison.mean(name, leader) for name in SETS])
+    assert entry.queries == sum(len(one.queries) for one in read_sets(sets_folder))
+    index = (sets_folder.parent / "index.html").read_text(encoding="utf-8")
+    assert "<span>1 experiment</span><span>3 runs</span>" in index
+    links = re.findall('<th scope="row"[^>]*><a href="([^"]*)"', index)
+    assert links[0] == "sets/report.html"
+    assert set(links[1:]) == {f"sets/{name}/report.html" for name in SETS}
+    assert "mean of 3 data sets" in index
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [
+        ((0.9, 0.5, 0.4), ("use", "beats both others on average")),
+        ((0.9, 0.899, 0.4), ("undecided", "leads on average; b may be as good")),
+        (
+            (0.5, 0.499, 0.498),
+            ("undecided", "leads on average; both others may be as good"),
+        ),
+    ],
+)
+def test_the_verdict_over_sets_is_one_line(means, expected):
+    sets = {name: scores_of(**dict(zip("abc", means, strict=True))) for name in SETS}
+    verdict = short_sets_verdict(compare_over_sets(sets, None, Settings()))
+    assert (verdict.word, verdict.words) == expected
+    assert verdict.retriever == "a"
+
+
 def test_the_board_of_sets_has_the_mean_of_the_means(sets_folder):
     page = (sets_folder / "report.html").read_text(encoding="utf-8")
     comparison = compare_sets_of_folder(read_sets(sets_folder))
@@ -200,7 +247,9 @@ def test_a_leader_on_most_sets_that_is_not_shown_better_only_leads():
     }
     verdict = sets_verdict(compare_over_sets(sets, None, Settings()))
     assert verdict.headline in ("bm25 leads", "potion leads")
-    assert verdict.reason.startswith("One scores lower on the average of three sets; ")
+    assert verdict.reason.startswith(
+        "hashing scores lower on the average of three sets; "
+    )
 
 
 @needs_browser

@@ -34,7 +34,10 @@ def page(tmp_path_factory):
 @pytest.fixture(scope="module")
 def quickstart(tmp_path_factory, project):
     """The quickstart's data and measures, with hashing instead of the model."""
-    folder = tmp_path_factory.mktemp("quickstart")
+    return run_quickstart(tmp_path_factory.mktemp("quickstart"), project)
+
+
+def run_quickstart(folder, project, retrievers=small.RETRIEVERS):
     head = (
         (project / "experiments" / "quickstart.toml")
         .read_text(encoding="utf-8")
@@ -43,7 +46,7 @@ def quickstart(tmp_path_factory, project):
     data = (project / "datasets" / "survey-templates-en").as_posix()
     path = folder / "quickstart.toml"
     path.write_text(
-        head.replace("datasets/survey-templates-en", data) + small.RETRIEVERS,
+        head.replace("datasets/survey-templates-en", data) + retrievers,
         encoding="utf-8",
     )
     return harness.run(path, harness.RunOptions(results=folder / "results"))
@@ -262,6 +265,17 @@ def test_the_first_screen_of_an_example_has_the_verdict(driver, request, example
 
 def test_the_quickstart_has_at_most_250_kilobytes(quickstart):
     assert (quickstart.folder / "report.html").stat().st_size <= 250_000
+
+
+def test_twelve_retrievers_have_at_most_220_kilobytes(tmp_path, project):
+    retrievers = small.RETRIEVERS + "".join(
+        f'[[retrievers]]\nname = "hashing-{dimensions}"\n'
+        f'encoder = {{ kind = "hashing", dimensions = {dimensions} }}\n'
+        for dimensions in (32, 48, 64, 96, 128, 192, 256, 384, 768)
+    )
+    results = run_quickstart(tmp_path, project, retrievers)
+    assert len(results.retrievers) == 12
+    assert (results.folder / "report.html").stat().st_size <= 220_000
 
 
 def test_the_quickstart_has_at_most_900_words_before_anything_is_opened(

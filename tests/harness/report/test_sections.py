@@ -16,6 +16,7 @@ from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
+from harness.report.sections.quality_counts import ListedIds, list_shared_ids
 from harness.report.sections.query_groups import group_queries
 from harness.report.sections.rerankers import find_rerankings, reranker_rows
 from harness.report.sections.slices import (
@@ -259,6 +260,15 @@ def test_both_sides_of_a_slice_have_a_row_with_one_p(view):
     assert {first.slice, second.slice} == {"names", "words"}
     assert first.queries + second.queries == view.n
     assert first.p_adjusted == second.p_adjusted
+
+
+def test_retrievers_with_the_same_ids_share_one_list():
+    many = tuple(f"q{i}" for i in range(21))
+    lists = list_shared_ids({"bm25": ("q1",), "minilm": many, "hybrid": ("q1",)})
+    assert lists == [
+        ListedIds(("bm25", "hybrid"), ("q1",), is_cut=False),
+        ListedIds(("minilm",), many[:20], is_cut=True),
+    ]
 
 
 def test_the_page_has_the_rankings_and_scores_of_the_folder(view, results):

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
+from harness.preflight.latency_queries import latency_queries
 from harness.records import Results
 from harness.running.latency import measure_latency
+from retrievers.model import Model
 from retrievers.types import Query
 from tests.support import small
 from tests.support.servers import Answering, running
@@ -68,6 +70,18 @@ def test_what_answers_here_for_nothing_is_timed_by_default(tmp_path: Path) -> No
         "bm25": ["search"],
         "hashing": ["embed-queries", "search"],
         "hybrid": ["embed-queries", "search", "fuse"],
+    }
+
+
+def test_a_retriever_over_one_without_a_time_is_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time is a sum, which cannot be shown."""
+    monkeypatch.setattr(Model, "is_loaded", property(lambda model: False))
+    results = small.ran(tmp_path)
+    assert timed_stages(results) == {"bm25": ["search"], "hashing": [], "hybrid": []}
+    assert {row.retriever for row in results.cost_rows if row.stage == "latency"} == {
+        "bm25"
     }
 
 
@@ -144,9 +158,9 @@ def test_a_rerun_from_the_cache_with_the_service_gone_is_no_failure(
 def test_percentiles_are_those_of_the_timed_queries() -> None:
     queries = [Query(f"q{number}", "words") for number in range(4)]
     seconds = {"q0": 0.1, "q1": 0.2, "q2": 0.3, "q3": 0.4}
-    latency = measure_latency(queries, 20, lambda query: {"search": seconds[query.id]})[
-        "search"
-    ]
+    latency = measure_latency(
+        latency_queries(queries, 20), lambda query: {"search": seconds[query.id]}
+    )["search"]
     assert latency.p50_ms == pytest.approx(250)
     assert latency.p95_ms == pytest.approx(385)  # 0.3 + 0.85 (0.4 - 0.3)
 
@@ -162,6 +176,6 @@ def test_no_further_query_is_timed_after_the_limit(
         ids.append(query.id)
         return {"search": 0.1}
 
-    measure_latency(queries, 4, time_query, max_seconds=max_seconds)
+    measure_latency(latency_queries(queries, 4), time_query, max_seconds=max_seconds)
     warm_ups = 3 if max_seconds else 0
     assert len(ids) == warm_ups + timed

@@ -202,7 +202,8 @@ def test_too_few_documents_are_one_sentence(files, message, tmp_path, capsys):
     ("words", "message"),
     [
         (["elsewhere"], "elsewhere: no such folder"),
-        (["wiki", "no.txt"], "no.txt: no such file"),
+        (["wiki", "no.txt"], "no.txt: no such file (a file of questions"),
+        (["wiki", "wiki"], "wiki: is a folder (a file of questions"),
         (["wiki", "-q", " "], "-q: is blank"),
         (["wiki", "--labels", "j.jsonl"], "wiki-try: has no questions yet"),
         (["wiki", "--model", "opnai:x", "-q", "a b"], "opnai"),
@@ -300,6 +301,18 @@ def test_a_trial_that_was_killed_goes_on(wiki, capsys, monkeypatch):
         stopped = told(capsys, "try", "wiki", "questions.txt", code=130)
     assert "the same command continues" in stopped
     assert "6 questions" in told(capsys, "try", "wiki", "questions.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("no.jsonl", "no such file"), ("wiki", "is a folder")]
+)
+def test_a_missing_file_of_labels_is_worded_as_one_of_questions(
+    name, problem, wiki, capsys
+):
+    told(capsys, "try", "wiki", "-q", "what swims")
+    refused = told(capsys, "try", "wiki", "--labels", name, code=2)
+    remedy = "the file of labels that the page exported"
+    assert f"{name}: {problem} ({remedy})" in refused.replace("\n", " ")
 
 
 def test_labels_of_another_trial_are_refused_whole(wiki, capsys):

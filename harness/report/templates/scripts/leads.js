@@ -5,11 +5,11 @@ const drawLead = (cell, ends) => {
   const at = (value) => `${leadAxis.at(value).toFixed(2)}%`;
   strip.querySelectorAll("circle, line:not([class])").forEach((mark) => mark.remove());
   if (low !== null) strip.append(drawn("line", { x1: at(low), x2: at(high), y1: "50%", y2: "50%" }));
-  strip.append(drawn("circle", { cx: at(difference), cy: "50%", r: 4.5 }));
+  strip.append(drawn("circle", { cx: at(difference) }));
   const state = low === null || (low <= 0 && high >= 0) ? "undecided" : low > 0 ? "better" : "worse";
   cell.className = `plot is-${state}`;
   cell.title = low === null ? signed(difference) : `${signed(difference)} (${signed(low)} to ${signed(high)})`;
-  cell.querySelector(".hidden").textContent = signed(difference);
+  cell.querySelector("span").textContent = signed(difference);
 };
 // The scale of the table, read from the labels of its axis.
 const leadAxis = (() => {

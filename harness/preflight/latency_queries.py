@@ -1,0 +1,24 @@
+"""The queries that are timed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from retrievers.types import Query
+
+WARM_UP_QUERIES = 3
+"""Queries that are answered first and not timed."""
+
+
+class LatencyQueries(NamedTuple):
+    """The queries that are sent one at a time."""
+
+    warm_up: Sequence[Query]
+    """Sent first, and not timed."""
+    timed: Sequence[Query]
+
+
+def latency_queries(queries: Sequence[Query], sample: int) -> LatencyQueries:
+    """Choose the queries that are timed: evenly spread over all of them."""
+    count = min(sample, len(queries))
+    chosen = [queries[i * len(queries) // count] for i in range(count)]
+    return LatencyQueries(chosen[:WARM_UP_QUERIES], chosen)
