@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 import pytrec_eval
 import Stemmer
-from statsmodels.stats.power import TTestPower
 
 from harness.evaluation.evaluation import PlannedLook
 from harness.evaluation.evaluation_file import read_or_evaluate
@@ -184,6 +183,8 @@ def experiment(folder: Path, collection: layouts.Collection, tables: str) -> Pat
 def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test(
     tmp_path,
 ):
+    from statsmodels.stats.power import TTestPower
+
     pair, third = (
         BM25.replace("bm25", name, 1) + f"k1 = {k1}\n"
         for name, k1 in (("two", 2.0), ("three", 1.4))

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -358,6 +357,8 @@ MANY = [
 @pytest.fixture
 def threaded(models, monkeypatch):
     """An encoder with four threads and calls of 24 tokens, and its calls."""
+    import torch
+
     monkeypatch.setattr(local_model, "MAX_CALL_TOKENS", 24)
     before = torch.get_num_threads()
     torch.set_num_threads(4)
@@ -392,6 +393,8 @@ def test_a_request_has_the_vectors_of_its_single_texts(threaded):
 def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
     threaded, monkeypatch
 ):
+    import torch
+
     encoder, calls = threaded
     assert encoder.concurrency == 4
     encoder.embed(MANY[:2], "query", single_call())

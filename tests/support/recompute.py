@@ -24,7 +24,6 @@ from urllib.parse import unquote
 import numpy as np
 import pytrec_eval
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 CORRECTIONS = {
     "holm": "holm",
@@ -179,6 +178,8 @@ def corrected(p_values: list[float], correction: str) -> list[float]:
     """The p-values of a family, corrected by Holm's steps written out, or by
     statsmodels; as they are, by others.
     """
+    from statsmodels.stats.multitest import multipletests
+
     if correction != "holm":
         is_corrected = correction in CORRECTIONS and len(p_values) > 1
         return (

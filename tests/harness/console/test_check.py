@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from statsmodels.stats.power import TTestPower
 
 from harness.console.check_text import (
     check_lines,
@@ -158,6 +157,8 @@ def test_check_describes_a_data_set(tmp_path):
 @pytest.mark.parametrize(("comparisons", "alpha"), [(1, 0.05), (3, 0.01)])
 def test_the_detectable_difference_is_that_of_statsmodels(comparisons, alpha):
     """Against the power of the paired t-test."""
+    from statsmodels.stats.power import TTestPower
+
     detectable = DetectableDifference(
         60, comparisons=comparisons, alpha=alpha, range_of=2.0
     )

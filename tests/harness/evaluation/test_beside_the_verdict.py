@@ -16,8 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from harness import records
 from harness.console.corpus_change_text import corpus_change_lines
@@ -347,6 +345,8 @@ def test_the_floor_is_an_order_statistic(answered, floor):
 
 
 def test_shares_above_the_floor_have_wilsons_interval():
+    from statsmodels.stats.proportion import proportion_confint
+
     threshold = abstain(40, 5)
     # Each fold's floor is its 32 others' lowest: 0.5, or 0.51 for that of 0.5 itself.
     kept = proportion_confint(39, 40, method="wilson")
@@ -360,6 +360,8 @@ def test_shares_above_the_floor_have_wilsons_interval():
 
 
 def test_pairs_of_areas_are_corrected_by_holm():
+    from statsmodels.stats.multitest import multipletests
+
     rng = np.random.default_rng(2)
     queries = {f"a{n}": Query(f"a{n}", f"a{n}") for n in range(30)}
     grades = {id_: {"d": 1} for id_ in queries}

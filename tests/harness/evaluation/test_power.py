@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import integrate
 from scipy import stats as scipy_stats
-from statsmodels.stats.power import TTestPower
 
 from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.pipeline import run
@@ -41,6 +40,8 @@ def apart(values):
 @pytest.mark.parametrize("effect", [0.05, 0.2, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("n", [5, 13, 50, 138, 2_000])
 def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
+    from statsmodels.stats.power import TTestPower
+
     theirs = TTestPower().power(effect, n, alpha)
     if math.isnan(theirs):  # SciPy's noncentral t gives up on the other tail
         edge = scipy_stats.t.isf(alpha / 2, n - 1)
@@ -49,6 +50,8 @@ def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
 
 
 def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
+    from statsmodels.stats.power import TTestPower
+
     assert [queries_for_effect(effect) for effect in (0.5, 0.2)] == [
         34,
         199,

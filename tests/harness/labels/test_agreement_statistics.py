@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats import inter_rater
 
 from harness.stats.kappa import (
     bootstrap_agreement,
@@ -62,6 +61,8 @@ def test_alpha_agrees_with_the_package(rows):
     )
 )
 def test_kappa_agrees_with_statsmodels(pairs):
+    from statsmodels.stats import inter_rater
+
     table = confusion_table(*zip(*pairs, strict=True), GRADES)
     for categories, theirs in ((None, None), (GRADES, "quadratic")):
         ours = cohen_kappa(table, categories)

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import ValueRange, paired_differences
@@ -40,6 +38,8 @@ probabilities = st.lists(st.floats(1e-12, 1.0), min_size=1, max_size=12)
 @settings(deadline=None, max_examples=40)
 @given(p=probabilities)
 def test_corrections_equal_statsmodels(method, p):
+    from statsmodels.stats.multitest import multipletests
+
     # statsmodels collects garbage at every call of Holm, half a second each.
     with patch("gc.collect"):
         theirs = multipletests(p, method=NAMES[method])[1].tolist()
@@ -99,6 +99,8 @@ def test_the_interval_of_a_difference_stays_within_its_bounds_and_turns_with_its
     ("successes", "n"), [(0, 13), (1, 13), (7, 13), (13, 13), (0, 1)]
 )
 def test_wilson_is_statsmodels(successes, n):
+    from statsmodels.stats.proportion import proportion_confint
+
     theirs = proportion_confint(successes, n, method="wilson")
     assert wilson_interval(successes, n)[:2] == pytest.approx(theirs, abs=1e-12)
 
