@@ -242,6 +242,6 @@ def test_terminal_page_and_manifest_show_the_stemming(
     facts = records.read_manifest(folder).retrievers["bm25"].provenance
     assert facts.model.word_stemming == "stemmed as English"
     assert facts.model.fingerprint.endswith("stemming=english")
-    assert "<small>words</small> <bdi>stemmed as English</bdi>" in (
+    assert "<bdi><small>words</small> stemmed as English</bdi>" in (
         folder / "report.html"
     ).read_text(encoding="utf-8")

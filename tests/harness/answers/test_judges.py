@@ -328,7 +328,7 @@ def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
     assert results.scores["value"].tolist() == [0.5, 1.0, 1.0, 1.0]
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert (
-        f'<th scope="row">all</th><td class="left">judge</td><td>{row["calls"]:,}</td>'
+        f'<th scope="row">all</th><td>judge</td><td>{row["calls"]:,}</td>'
         in page
     )
     again = judge_row(capsys)
