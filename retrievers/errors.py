@@ -38,7 +38,9 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         location = f"{self.where}: " if self.where else ""
-        remedy = f" ({self.remedy})" if self.remedy else ""
+        remedy = str(self.remedy)
+        if remedy:
+            remedy = f" ({remedy})"
         return location + self.what + remedy
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 SettingValue = str | bool | tuple[str, ...]
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+"""A key that TOML has without quotation marks."""
 INLINE_TABLES = frozenset(("columns", "where"))
 """Tables that an experiment file writes in one line with their key."""
 
@@ -30,12 +34,16 @@ class Setting(NamedTuple):
 
         >>> Setting("grade", "stars", "columns").as_toml()
         'columns = { grade = "stars" }'
+        >>> print(Setting("my event", "click", "where").as_toml())
+        where = { "my event" = "click" }
         >>> Setting("dangling", "drop", "relevance").as_toml()
         'dangling = "drop" under [relevance]'
         >>> Setting("pages", True).as_toml()
         'pages = true'
         """
-        assignment = f"{self.key} = {_toml_value(self.value)}"
+        is_bare = BARE_KEY.fullmatch(self.key)
+        key = self.key if is_bare else _quoted(self.key)
+        assignment = f"{key} = {_toml_value(self.value)}"
         if self.table in INLINE_TABLES:
             return f"{self.table} = {{ {assignment} }}"
         return f"{assignment} under [{self.table}]" if self.table else assignment
@@ -50,7 +58,7 @@ class Setting(NamedTuple):
         """
         value = _python_value(self.value)
         if self.table:
-            return f'{self.table}={{"{self.key}": {value}}}'
+            return f"{self.table}={{{_quoted(self.key)}: {value}}}"
         return f"{self.key}={value}"
 
 
@@ -145,6 +153,10 @@ def _python_value(value: SettingValue) -> str:
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, str):
-        return f'"{value}"'
-    quoted = (f'"{element}"' for element in value)
-    return f"[{', '.join(quoted)}]"
+        return _quoted(value)
+    return f"[{', '.join(map(_quoted, value))}]"
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotation marks, as TOML and Python both read it."""
+    return json.dumps(text, ensure_ascii=False)

@@ -51,6 +51,8 @@ def all_extras_named(find_extras: Callable[[], set[str]]) -> Iterator[None]:
 
 
 def _with_command(problem: Problem, command: str) -> Problem:
+    if not INSTALL_COMMAND.search(str(problem.remedy)):
+        return problem
     # A function, since a replacement that is a text may hold no backslash.
     remedy = INSTALL_COMMAND.sub(lambda _: command, str(problem.remedy))
     return problem._replace(remedy=remedy)

@@ -1,5 +1,6 @@
 """Rows of events, of which some are labels."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -178,5 +179,6 @@ def where_declaration(column: str, kind: str) -> Remedy:
     'where = { action_name = "click" } (--where action_name=click)'
     """
     return compose_remedy(
-        Setting(column, kind, "where"), Option(f"--where {column}={kind}")
+        Setting(column, kind, "where"),
+        Option(f"--where {shlex.quote(f'{column}={kind}')}"),
     )

@@ -10,7 +10,13 @@ from harness.dataset.usual_names import (
     normalised_name,
     words_of_name,
 )
-from harness.dataset.written_values import parse_cell, parse_flag, parse_grade
+from harness.dataset.written_values import (
+    NEGATIVE_FLAGS,
+    NEGATIVE_VERDICTS,
+    parse_cell,
+    parse_flag,
+    parse_grade,
+)
 
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
@@ -55,42 +61,6 @@ ORDER_WORDS = frozenset(
     )
 )
 """Words in the name of a column of numbers that a system computed."""
-NEGATIVE_VERDICTS = frozenset(
-    (
-        "irrelevant",
-        "not relevant",
-        "nonrelevant",
-        "non-relevant",
-        "not_relevant",
-        "non relevant",
-    )
-)
-"""Words for a document that is not relevant."""
-NEGATIVE_FLAGS = frozenset(
-    (
-        "no",
-        "n",
-        "false",
-        "f",
-        "-1",
-        "0",
-        "bad",
-        "wrong",
-        "incorrect",
-        "negative",
-        "reject",
-        "rejected",
-        "down",
-        "thumbs down",
-        "thumbs_down",
-        "dislike",
-        "disliked",
-        "unhelpful",
-        "not helpful",
-        "👎",
-    )
-)
-"""The same, if the name of the column says that it judges."""
 VERDICT_NAMES = frozenset(
     (
         "verdict",

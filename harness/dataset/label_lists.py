@@ -10,9 +10,16 @@ from typing import Any, NamedTuple
 
 from harness.dataset.columns import declaration
 from harness.dataset.complaint import Complaint
+from harness.dataset.judging_columns import MAX_GUESSED_GRADE
 from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.merge_lists import MAX_MERGED_DOCUMENTS
-from harness.dataset.usual_names import judges_documents, usual_column
+from harness.dataset.usual_names import (
+    SCORE_NAME,
+    judges_documents,
+    normalised_name,
+    usual_column,
+    words_of_name,
+)
 from harness.dataset.written_spans import SPANS_KEY, SPANS_REMEDY, read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
@@ -20,6 +27,7 @@ from harness.dataset.written_values import (
     parse_cell,
     parse_flag,
     parse_grade,
+    parse_judgment,
     quoted_value,
 )
 from retrievers.ids import document_id, to_nfc
@@ -53,6 +61,9 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
     {'d1': 2, 'd3': 0}
     """
     cell = scores_or_list(cell, names_document)
+    if _are_pairs(cell):
+        problem = f"{quoted_value(cell)} grades a document twice"
+        return Complaint(problem, "keep one of its grades")
     written_spans: list[WrittenSpan] = []
     if _are_objects(cell):
         graded_ids = [_graded_id(object_) for object_ in cell]
@@ -67,6 +78,9 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
                 f"no key of {quoted_value(without_id[0])} is known to name a document",
                 compose_remedy("say which key holds the document: ", declared),
             )
+        complaint = _large_grade(cell)
+        if complaint is not None:
+            return complaint
         spans = _read_object_spans(cell, graded_ids)
         if isinstance(spans, Complaint):
             return spans
@@ -105,7 +119,9 @@ def scores_or_list(cell: Any, names_document: NamesDocument) -> Any:
     if isinstance(cell, Set):  # in no order: each of them has grade 1
         return dict.fromkeys(sorted(cell, key=str), 1)
     if _are_pairs(cell):
-        return dict(cell)
+        grades = dict(cell)
+        # Pairs that grade a document twice stay a list, which is refused.
+        return grades if len(grades) == len(cell) else cell
     return cell
 
 
@@ -121,7 +137,7 @@ def _are_pairs(cell: Any) -> bool:
         isinstance(pair, list | tuple)
         and len(pair) == 2
         and isinstance(pair[0], str)
-        and _is_number(pair[1])
+        and isinstance(pair[1], Real)
         for pair in cell
     )
 
@@ -169,29 +185,60 @@ def _are_objects(cell: Any) -> bool:
 
 
 def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
-    grade_key = usual_column("grade", tuple(object_)) or next(
-        (key for key, cell in object_.items() if _is_judgment(key, cell)), None
-    )
+    grade_key = _grade_key(object_)
     keys = tuple(key for key in object_ if key not in (grade_key, SPANS_KEY))
     id_key = usual_column("document_id", keys) or usual_column("label_document", keys)
     if not id_key:
         keys_of_ids = [key for key in keys if document_id(object_[key]) is not None]
         id_key = keys_of_ids[0] if len(keys_of_ids) == 1 else ""
     grade = None if grade_key is None else object_[grade_key]
-    flag = parse_flag(grade)
-    return _GradedId(document_id(object_.get(id_key)), grade if flag is None else flag)
+    judgment = parse_judgment(grade)
+    return _GradedId(
+        document_id(object_.get(id_key)), grade if judgment is None else judgment
+    )
+
+
+def _grade_key(object_: Mapping[str, Any]) -> str | None:
+    """Return the key of an object's grade; None if it has none.
+
+    A system writes a score beside what people judged: that is what counts.
+    """
+    judging = (key for key, cell in object_.items() if _is_judgment(key, cell))
+    judging_key = next(judging, None)
+    usual_key = usual_column("grade", tuple(object_))
+    if usual_key is None or normalised_name(usual_key) == SCORE_NAME:
+        return judging_key or usual_key
+    return usual_key
+
+
+def _large_grade(objects: Sequence[Mapping[str, Any]]) -> Complaint | None:
+    """Return the complaint that a guessed grade is too large; None if none is."""
+    for object_ in objects:
+        key = _grade_key(object_)
+        if key is None or usual_column("grade", (key,)):
+            continue
+        grade = parse_grade(object_[key])
+        if grade is not None and grade > MAX_GUESSED_GRADE:
+            problem = f"{key!r} is {grade}, which may be no grade"
+            remedy = "if it is one, call it grade; else give it another name"
+            return Complaint(problem, remedy)
+    return None
 
 
 def _is_judgment(key: object, cell: Any) -> bool:
-    """Whether the value under a key is a number or a flag that judges a document.
+    """Whether the value under a key is a number, a flag or a word that judges.
 
-    >>> _is_judgment("query_relevance_label", 0), _is_judgment("is_gold", False)
+    >>> _is_judgment("query_relevance_label", 0), _is_judgment("is_relevant", "no")
     (True, True)
-    >>> _is_judgment("page", 0), _is_judgment("gold_text", "a ship")
+    >>> _is_judgment("relevant_page", 12), _is_judgment("gold_text", "a ship")
     (False, False)
     """
-    is_judgment = _is_number(cell) or parse_flag(cell) is not None
-    return is_judgment and judges_documents(str(key))
+    name = str(key)
+    if not judges_documents(name):
+        return False
+    # "is_relevant" is about nothing else: what cannot be read there is refused.
+    is_question = "is" in words_of_name(name) and isinstance(cell, str)
+    return is_question or _is_number(cell) or parse_judgment(cell) is not None
 
 
 def _as_grades_or_ids(graded_ids: Sequence[_GradedId]) -> Any:

@@ -199,6 +199,13 @@ JUDGING_WORDS = _words(
     """
 )
 """Words of names that say that a number or a flag judges a document."""
+LOCATING_WORDS = _words(
+    """
+    page pages id ids index rank start end count num number sentence sentences line
+    lines chunk offset position length text title name comment comments url
+    """
+)
+"""Words of names that say where something is, or how much: it judges nothing."""
 EXCLUDING_WORDS = _words(
     """
     exclude excluded excludes excluding exclusion exclusions ignore ignored ignores
@@ -281,8 +288,11 @@ def judges_documents(name: str) -> bool:
 
     >>> judges_documents("query_relevance_label"), judges_documents("page")
     (True, False)
+    >>> judges_documents("relevant_page"), judges_documents("num_ratings")
+    (False, False)
     """
-    return not JUDGING_WORDS.isdisjoint(words_of_name(name))
+    words = words_of_name(name)
+    return not JUDGING_WORDS.isdisjoint(words) and LOCATING_WORDS.isdisjoint(words)
 
 
 def may_exclude(name: str) -> bool:

@@ -163,6 +163,64 @@ def parse_grade(value: object) -> int | None:
 
 
 FLAGS = {"true": True, "false": False}
+NEGATIVE_VERDICTS = frozenset(
+    (
+        "irrelevant",
+        "not relevant",
+        "nonrelevant",
+        "non-relevant",
+        "not_relevant",
+        "non relevant",
+    )
+)
+"""Words for a document that is not relevant."""
+NEGATIVE_FLAGS = frozenset(
+    (
+        "no",
+        "n",
+        "false",
+        "f",
+        "-1",
+        "0",
+        "bad",
+        "wrong",
+        "incorrect",
+        "negative",
+        "reject",
+        "rejected",
+        "down",
+        "thumbs down",
+        "thumbs_down",
+        "dislike",
+        "disliked",
+        "unhelpful",
+        "not helpful",
+        "👎",
+    )
+)
+"""The same, if the name of the column says that it judges."""
+POSITIVE_FLAGS = frozenset(
+    (
+        "yes",
+        "y",
+        "t",
+        "relevant",
+        "good",
+        "right",
+        "correct",
+        "positive",
+        "accept",
+        "accepted",
+        "up",
+        "thumbs up",
+        "thumbs_up",
+        "like",
+        "liked",
+        "helpful",
+        "👍",
+    )
+)
+"""Words for a document that is relevant, if the name of the column judges."""
 
 
 def parse_flag(cell: object) -> int | None:
@@ -173,6 +231,26 @@ def parse_flag(cell: object) -> int | None:
     """
     flag = FLAGS.get(cell.strip().casefold()) if isinstance(cell, str) else cell
     return int(flag) if isinstance(flag, bool) else None
+
+
+def parse_judgment(cell: object) -> int | None:
+    """Return a grade, 1 for a yes or 0 for a no; None for anything else.
+
+    >>> parse_judgment("no"), parse_judgment("1"), parse_judgment(True)
+    (0, 1, 1)
+    >>> parse_judgment("a ship"), parse_judgment(0.5)
+    (None, None)
+    """
+    flag = parse_flag(cell)
+    if flag is not None:
+        return flag
+    grade = parse_grade(cell)
+    if grade is not None or not isinstance(cell, str):
+        return grade
+    word = cell.strip().casefold()
+    if word in NEGATIVE_FLAGS or word in NEGATIVE_VERDICTS:
+        return 0
+    return 1 if word in POSITIVE_FLAGS else None
 
 
 def read_history(

@@ -123,7 +123,7 @@ def write_experiment(
         reference = parse_reference(reference)
     name = valid_name(output.stem if output else _dataset_name(reference))
     path = output or Path(f"{name}.toml")
-    with _removed_on_error(path.with_suffix(""), path.with_suffix(".trec")):
+    with _removed_on_error(path, path.with_suffix(""), path.with_suffix(".trec")):
         return _write_parts(reference, name, path)
 
 
@@ -139,7 +139,7 @@ def _removed_on_error(*paths: Path) -> Iterator[None]:
     except BaseException:
         for path in free_paths:
             if path.is_dir():
-                shutil.rmtree(path)
+                shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
         raise

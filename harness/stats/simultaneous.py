@@ -107,6 +107,10 @@ def simultaneous_quantile(
     return float(np.quantile(maxima, level, method="inverted_cdf"))
 
 
+MIN_UNCANCELLED_SHARE = 1e-6
+"""Below it, a difference of sums of squares has too few digits that are right."""
+
+
 def _varying_pairs(
     deviations: Floats, scores: Floats, family: Sequence[Contrast]
 ) -> list[Contrast]:
@@ -134,8 +138,13 @@ def _largest_statistics(
     correction = (count - 1) / count if units.weights is None else 1.0
     products = (deviations.T * leverages) @ deviations
     squares = np.diag(products)
-    # Of two equal columns this is 0 but for float noise.
-    pair_squares = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
+    square_sums = squares[:, None] + squares
+    pair_squares = np.maximum(square_sums - 2 * products, 0.0)
+    for pair in pairs:
+        # Of two columns that are nearly equal the sum cancels: from their difference.
+        if pair_squares[pair] < MIN_UNCANCELLED_SHARE * square_sums[pair]:
+            difference = deviations[:, pair.a] - deviations[:, pair.b]
+            pair_squares[pair] = leverages @ difference**2
     cross_weights = leverages * shares
     share_squares = float(cross_weights @ shares)
     has_equal_shares = float(np.ptp(shares)) == 0

@@ -209,9 +209,23 @@ def _rounded_leads(pair: SlicePair) -> list[list[int | None]]:
     """Each slice's difference and interval in thousandths, as the page prints them."""
     leads: list[list[int | None]] = []
     for row in pair.rows:
-        ends = (row.difference, row.low, row.high)
-        leads.append([None if end is None else round(1000 * end) for end in ends])
+        difference = round(1000 * row.difference)
+        leads.append([difference, _rounded_end(row.low), _rounded_end(row.high)])
     return leads
+
+
+def _rounded_end(end: float | None) -> int | None:
+    """An end of an interval in thousandths; its sign decides, and so never becomes 0.
+
+    >>> _rounded_end(0.0004), _rounded_end(-0.0124), _rounded_end(0.0)
+    (1, -12, 0)
+    """
+    if end is None:
+        return None
+    rounded = round(1000 * end)
+    if rounded or not end:
+        return rounded
+    return 1 if end > 0 else -1
 
 
 def view_slices(view: View) -> list[PropertySlice]:

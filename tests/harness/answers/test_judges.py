@@ -327,10 +327,7 @@ def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
     # bm25 finds no word of "how is the fee paid" in what the students pay.
     assert results.scores["value"].tolist() == [0.5, 1.0, 1.0, 1.0]
     page = (results.folder / "report.html").read_text(encoding="utf-8")
-    assert (
-        f'<th scope="row">all</th><td>judge</td><td>{row["calls"]:,}</td>'
-        in page
-    )
+    assert f'<th scope="row">all</th><td>judge</td><td>{row["calls"]:,}</td>' in page
     again = judge_row(capsys)
     assert (again["calls"], again["usd"], again["cached"]) == (0, 0.0, again["texts"])
     address = paid.url.encode()

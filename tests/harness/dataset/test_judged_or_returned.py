@@ -117,12 +117,68 @@ def test_scores_of_documents_are_asked_about_and_order_a_run(
         ("expect_score", 1, 0),
         ("is_gold", True, False),
         ("relevance", True, False),
+        ("is_relevant", "1", "0"),
+        ("is_relevant", "yes", "no"),
     ],
 )
 def test_a_document_judged_wrong_is_not_relevant(key, right, wrong, tmp_path):
     judged = [{"document_id": "d1", key: right}, {"document_id": "d3", key: wrong}]
     dataset = load_dataset(asked(tmp_path, two(retrieval_ground_truth=judged)))
     assert dataset.labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"relevant_page": 12},
+        {"supporting_sentence": 0},
+        {"label_id": 7},
+        {"gold_start": 120},
+        {"num_ratings": 125},
+        {"correct_count": 0},
+        {"score_rank": 3},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_number_that_locates_or_counts_is_no_grade(more, tmp_path):
+    listed = [{"id": "d1", **more}, {"id": "d2", **more}]
+    dataset = load_dataset(asked(tmp_path, two(relevant_documents=listed)))
+    assert dataset.labels["q0"].documents == ("d1", "d2")
+    assert not dataset.labels["q0"].grades
+
+
+@pytest.mark.parametrize(
+    ("judgment", "problem"),
+    [
+        ({"relevance_percent": 87}, "'relevance_percent' is 87"),
+        ({"is_relevant": "partly"}, "'partly'"),
+    ],
+)
+def test_a_judgment_that_is_no_grade_is_refused(judgment, problem, tmp_path):
+    listed = [{"id": "d1", **judgment}]
+    rows = two(relevant_documents=listed)
+    assert problem in str(refusal(load_dataset, asked(tmp_path, rows)))
+
+
+def test_a_flag_counts_before_the_score_of_a_system(tmp_path):
+    listed = [
+        {"id": "d1", "relevant": False, "score": 0.5},
+        {"id": "d3", "relevant": True, "score": 0.4},
+    ]
+    dataset = load_dataset(asked(tmp_path, two(relevant_documents=listed)))
+    assert dataset.labels["q0"].grades == {"d1": 0, "d3": 1}
+
+
+def test_pairs_with_flags_are_grades(tmp_path):
+    pairs = [["d1", True], ["d3", False]]
+    dataset = load_dataset(asked(tmp_path, two(gold_ids=pairs)))
+    assert dataset.labels["q0"].grades == {"d1": 1, "d3": 0}
+
+
+def test_a_document_with_two_grades_is_refused(tmp_path):
+    rows = two(gold_ids=[["d1", 1], ["d1", 0]])
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+    assert "grades a document twice" in message
 
 
 def test_pairs_of_a_document_and_its_grade_are_grades(tmp_path):

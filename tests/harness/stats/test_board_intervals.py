@@ -165,3 +165,17 @@ def test_it_never_contradicts_mcnemars_test(won: int, tied: int) -> None:
         return
     excludes_zero = not interval.low <= 0 <= interval.high
     assert excludes_zero == (mcnemar_p(counts) <= 0.05)
+
+
+def test_a_pair_that_hardly_differs_leaves_the_quantile_of_the_others_finite() -> None:
+    rng = np.random.default_rng(1)
+    first = rng.random(60)
+    nearly_first = first.copy()
+    nearly_first[7] += 1e-8
+    scores = np.column_stack([first, nearly_first, rng.random(60)])
+    family = [Contrast(0, 1), Contrast(0, 2), Contrast(1, 2)]
+    units = single_units(60)
+    quantile = simultaneous_quantile(scores, units, family)
+    alone = simultaneous_quantile(scores, units, family[1:])
+    assert alone is not None and quantile is not None
+    assert alone <= quantile < 10
