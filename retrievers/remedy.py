@@ -41,9 +41,7 @@ class Setting(NamedTuple):
         >>> Setting("pages", True).as_toml()
         'pages = true'
         """
-        is_bare = BARE_KEY.fullmatch(self.key)
-        key = self.key if is_bare else _quoted(self.key)
-        assignment = f"{key} = {_toml_value(self.value)}"
+        assignment = _toml_assignment(self.key, self.value)
         if self.table in INLINE_TABLES:
             return f"{self.table} = {{ {assignment} }}"
         return f"{assignment} under [{self.table}]" if self.table else assignment
@@ -62,7 +60,33 @@ class Setting(NamedTuple):
         return f"{self.key}={value}"
 
 
-RemedyPart = str | Option | Setting
+class InlineTable(NamedTuple):
+    """A table of an experiment file in one line, with several keys."""
+
+    table: str
+    values: tuple[tuple[str, SettingValue], ...]
+    """Each key with its value."""
+
+    def as_toml(self) -> str:
+        """Return the table as an experiment file writes it.
+
+        >>> InlineTable("columns", (("query", "a"), ("grade", "b"))).as_toml()
+        'columns = { query = "a", grade = "b" }'
+        """
+        assignments = (_toml_assignment(key, value) for key, value in self.values)
+        return f"{self.table} = {{ {', '.join(assignments)} }}"
+
+    def as_python(self) -> str:
+        """Return the table as an argument of a call.
+
+        >>> InlineTable("columns", (("query", "a"), ("grade", "b"))).as_python()
+        'columns={"query": "a", "grade": "b"}'
+        """
+        entries = (f"{_quoted(key)}: {_python_value(v)}" for key, v in self.values)
+        return f"{self.table}={{{', '.join(entries)}}}"
+
+
+RemedyPart = str | Option | Setting | InlineTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +158,18 @@ def is_option(part: RemedyPart) -> bool:
 def _shell_words(part: RemedyPart) -> str:
     if isinstance(part, Option):
         return f" ({part.text})"
-    return part.as_toml() if isinstance(part, Setting) else part
+    return part if isinstance(part, str) else part.as_toml()
 
 
 def _python_words(part: RemedyPart) -> str:
     if isinstance(part, Option):
         return ""
-    return part.as_python() if isinstance(part, Setting) else part
+    return part if isinstance(part, str) else part.as_python()
+
+
+def _toml_assignment(key: str, value: SettingValue) -> str:
+    written_key = key if BARE_KEY.fullmatch(key) else _quoted(key)
+    return f"{written_key} = {_toml_value(value)}"
 
 
 def _toml_value(value: SettingValue) -> str:

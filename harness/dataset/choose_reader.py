@@ -6,12 +6,12 @@ from importlib import import_module
 from pathlib import Path
 
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
-from harness.dataset.columns import declaration
+from harness.dataset.columns import declarations
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
 from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.reference import DatasetReference
+from harness.dataset.reference import DatasetReference, DeclaredColumn
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
 from harness.dataset.settings import LEAVE_PAGES_OUT, NAMED_DOCUMENTS
@@ -224,8 +224,8 @@ def _texts_remedy(row: Row) -> Remedy:
     """Return how to declare the texts of a row as queries and passages, if it has two.
 
     >>> pair = {"id": 1, "sentence1": "what is it", "sentence2": "a thing"}
-    >>> str(_texts_remedy(NO_ROW._replace(cells=pair))).partition(" and ")[2]
-    'columns = { contexts = "sentence2" } (--columns contexts=sentence2)'
+    >>> _texts_remedy(NO_ROW._replace(cells=pair)).as_python().partition(": ")[2]
+    'columns={"query": "sentence1", "contexts": "sentence2"}'
     """
     texts = [
         str(column)
@@ -242,7 +242,7 @@ def _texts_remedy(row: Row) -> Remedy:
         return Remedy(())
     return compose_remedy(
         "; if its texts are the documents, say which: ",
-        declaration("query", query),
-        " and ",
-        declaration("contexts", passages[0]),
+        declarations(
+            DeclaredColumn("query", query), DeclaredColumn("contexts", passages[0])
+        ),
     )

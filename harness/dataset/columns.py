@@ -30,7 +30,13 @@ from harness.dataset.usual_names import (
 )
 from harness.dataset.written_values import quoted_value
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.remedy import Option, Remedy, Setting, compose_remedy
+from retrievers.remedy import (
+    InlineTable,
+    Option,
+    Remedy,
+    Setting,
+    compose_remedy,
+)
 
 MAX_COLUMN_NAME_WORDS = 4
 """Words, at most, in the name of a column: a longer one is a text."""
@@ -296,6 +302,20 @@ def declaration(kind: str, name: str = "…") -> Remedy:
     """
     option = shlex.quote(f"{kind}={name}")
     return compose_remedy(Setting(kind, name, "columns"), Option(f"--columns {option}"))
+
+
+def declarations(*columns: DeclaredColumn) -> Remedy:
+    """Return how an experiment and the options declare several columns.
+
+    >>> title = DeclaredColumn("query", "title")
+    >>> declarations(title, DeclaredColumn("grade", "stars")).as_python()
+    'columns={"query": "title", "grade": "stars"}'
+    """
+    names = [shlex.quote(f"{column.kind}={column.column}") for column in columns]
+    return compose_remedy(
+        InlineTable("columns", columns),
+        Option(" ".join(f"--columns {name}" for name in names)),
+    )
 
 
 def not_labels_remedy(name: str) -> Remedy:

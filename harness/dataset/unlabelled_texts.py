@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset.check_corpus import documents_with_text
 from harness.dataset.columns import (
-    declaration,
+    declarations,
     declared_field_names,
     not_labels_remedy,
 )
@@ -126,11 +126,14 @@ def _add_question(column: _TextColumn, matched: int, problems: ReadProblems) -> 
         f"{column.path!r} has the texts of documents ({matched:,} of "
         f"{len(column.texts):,}), and no column is known to hold labels"
     )
-    remedy = compose_remedy(
-        "if these are labels: ", declaration("contexts", column.path)
-    )
+    declared = [DeclaredColumn("contexts", column.path)]
     if column.flag:
-        remedy = compose_remedy(remedy, " and ", declaration("grade", column.flag))
+        declared.append(DeclaredColumn("grade", column.flag))
     outer_column = column.path.partition(".")[0]
-    remedy = compose_remedy(remedy, "; ", not_labels_remedy(outer_column))
+    remedy = compose_remedy(
+        "if these are labels: ",
+        declarations(*declared),
+        "; ",
+        not_labels_remedy(outer_column),
+    )
     problems.add(column.file, problem, remedy)
