@@ -160,11 +160,11 @@ def _percent(share: float) -> str:
 
 
 def _no_hits_sentence(warning: NoHits) -> str:
-    pronoun = "it counts" if warning.without == 1 else "they count"
+    pronoun = "it scores" if warning.without == 1 else "they score"
     return (
         f"{warning.retriever} returned nothing for {warning.without:,.0f} of "
         f"{count_of(round(warning.queries), 'query')} (e.g. {warning.query!r}): "
-        f"{pronoun} as without a hit."
+        f"{pronoun} 0."
     )
 
 
