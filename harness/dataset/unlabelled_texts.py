@@ -69,7 +69,7 @@ def refuse_texts_of_documents(
 def _text_columns(
     problems: ReadProblems, skipped: Sequence[str]
 ) -> Iterator[_TextColumn]:
-    """Yield the unused columns, or paths into them, with texts of several words."""
+    """Yield the unused columns, or paths into them, with texts."""
     for file, cells_by_column in problems.unused_columns.items():
         for name, cells in cells_by_column.items():
             if name in skipped:
@@ -77,7 +77,7 @@ def _text_columns(
             leaves = _leaves_by_path(name, cells)
             for path, values in leaves.items():
                 texts = [
-                    normalise_text(value) for value in values if _has_words(value)
+                    normalise_text(value) for value in values if _may_be_text(value)
                 ][:MAX_COMPARED_TEXTS]
                 if texts:
                     yield _TextColumn(file, path, texts, _flag_beside(path, leaves))
@@ -102,8 +102,12 @@ def _add_leaves(cell: Any, path: str, leaves: dict[str, list[Any]]) -> None:
         leaves[path].append(cell)
 
 
-def _has_words(leaf: Any) -> bool:
-    return isinstance(leaf, str) and " " in leaf.strip()
+def _may_be_text(leaf: Any) -> bool:
+    """Whether a value is no name; texts of some scripts have no spaces."""
+    if not isinstance(leaf, str):
+        return False
+    text = leaf.strip()
+    return " " in text or not text.isascii()
 
 
 def _flag_beside(path: str, leaves: Mapping[str, Sequence[Any]]) -> str:

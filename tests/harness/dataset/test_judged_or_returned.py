@@ -393,6 +393,17 @@ def test_texts_of_given_documents_are_asked_about(tmp_path, cells, texts, flag):
     assert labels.grades == ({"d1": 1, "d2": 0} if flag else {"d1": 1})
 
 
+def test_texts_without_spaces_are_asked_about_too(tmp_path):
+    text = "一年に二十五日の有給休暇があります。"
+    jsonl(tmp_path / "corpus.jsonl", [{"_id": "d1", "text": text}])
+    jsonl(tmp_path / "asked.jsonl", [{"query": "有給休暇", "context": text}])
+    reference = DatasetReference(
+        tmp_path / "asked.jsonl", documents=str(tmp_path / "corpus.jsonl")
+    )
+    message = str(refusal(load_dataset, reference))
+    assert "'context' has the texts of documents (1 of 1)" in message
+
+
 def test_texts_of_given_documents_in_a_frame_are_asked_about():
     frame = pd.DataFrame(two(passages=FLAGGED))
     message = str(refusal(harness.evaluate, DOCUMENTS, frame, None, {"bm25": "bm25"}))
