@@ -562,6 +562,8 @@ def _add_keys_of_documents(
     file: str, column: str, keys: Sequence[str], problems: ReadProblems
 ) -> None:
     paths = tuple(f"{column}.{key}" for key in keys)
+    path_option = shlex.quote(f"label_document={','.join(paths)}")
+    match = shlex.quote(",".join(keys))
     fields = ", ".join(f'"{key}"' for key in keys)
     problems.add(
         file,
@@ -571,9 +573,7 @@ def _add_keys_of_documents(
             Setting("label_document", paths, "columns"),
             ", ",
             Setting("match", tuple(keys)),
-            Option(
-                f"--columns label_document={','.join(paths)} --match {','.join(keys)}"
-            ),
+            Option(f"--columns {path_option} --match {match}"),
             "; ",
             not_labels_remedy(column),
         ),

@@ -17,10 +17,6 @@ SCORE_TOLERANCE = 1e-10
 
 It is multiplied by max(1, largest |score|).
 """
-MAX_FRAGILE_SKEWNESS = -0.5
-"""Skewness against a claim up to which few large losses would undo it."""
-MAX_FRAGILE_UNITS = 150
-"""Units up to which few large losses would undo a claim."""
 
 
 class PairedDifferences(NamedTuple):

@@ -269,7 +269,8 @@ def compare_slices(
     """
     tests = _slice_tests(view, a, b)
     row_names = [_row_name(side.name) for side in slices]
-    may_show = b == runner_up(view) or _first_pair_differs(view, row_names)
+    is_first = (a, b) == (view.evaluation.leader, runner_up(view))
+    may_show = is_first or _first_pair_differs(view, row_names)
     everything = np.ones(view.n, dtype=np.bool_)
     rows = [compare_slice(view, (a, b), everything, RowName("", ALL_QUERIES))]
     for side, row_name in zip(slices, row_names, strict=True):
