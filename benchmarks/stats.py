@@ -43,7 +43,7 @@ class Section(NamedTuple):
     text: str
     table: Callable[[int], Iterator[str]]
     draws: int = DRAWS
-    """Sign flips of each test; 0: as the program has them."""
+    """Sign flips of the tests that draw them (max-T); 0: as the program has them."""
     name: str = ""
     """Of the table; "": the function's."""
 
@@ -114,9 +114,8 @@ SECTIONS = (
     Section(
         "Speed",
         """\
-Randomization (100,000 shared draws), intervals, equivalence and Holm included. On a
-busy machine the CPU seconds, of all threads together, are the ones that can be
-repeated.""",
+The test of the mean, intervals, equivalence and Holm included. On a busy machine the
+CPU seconds, of all threads together, are the ones that can be repeated.""",
         speed,
         draws=0,
     ),
@@ -129,7 +128,7 @@ worst possible loss is added, and identical rankings always pass. Now: that quer
 always added, and below the limit of information nothing passes. "Yes" allows three
 standard errors above 5 %. The last column is the power: the same shape moved to a
 mean of 0, or, in the first six shapes, the same sizes of differences with signs
-drawn at random. Sign flips with 2,000 draws.""",
+drawn at random.""",
         stats_verdicts.margins,
     ),
     Section(
@@ -299,9 +298,9 @@ which is false then.""",
 Published, not gated: how often each test alone calls a difference at 5 % although
 the two means are equal in truth. The signed-rank test asks about symmetry, and is
 right to reject; read as a statement about means it is wrong this often. Independent
-differences; randomization enumerated at 13 queries, else with 10,000 draws. In the
-last rows, one query in a hundred loses 0.9: where the sample holds none of those, no
-test can know of them.""",
+differences; randomization enumerated at 13 queries, else with 10,000 draws: measured
+before it was computed without draws. In the last rows, one query in a hundred loses
+0.9: where the sample holds none of those, no test can know of them.""",
         stats_null.skewed,
         draws=10_000,
     ),

@@ -258,7 +258,7 @@ def _compare_runs(
     """
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
-    from harness.scoring.undeclared import undeclared_measure, undeclared_settings
+    from harness.scoring.undeclared import undeclared_choices
     from harness.stats.looks import settings_at_look
     from harness.writing.evaluation_tables import comparison_rows
 
@@ -279,11 +279,8 @@ def _compare_runs(
     notes = [*missing_notes, *filter(None, [declared.note]), *scores.notes]
     print_warnings(*notes)
     evaluation = _evaluate(scores, baseline, settings_at_look(used, scores.n))
-    choices = [
-        *undeclared_measure(paths, scores.primary),
-        *undeclared_settings(declared.settings, used),
-    ]
     if qrels.is_dir():
+        choices = undeclared_choices(paths, scores.primary, declared.settings, used)
         evaluation = evaluation.as_exploratory(choices)
     if output.as_json:
         _print_comparison_json(scores, evaluation, baseline, notes)

@@ -199,14 +199,11 @@ def print_compared_sets(
     """Print the comparison of folders of several data sets, on the shared sets."""
     from harness.evaluation.compare_sets import compare_set_folders
     from harness.records.data_sets_csv import read_sets
-    from harness.scoring.undeclared import undeclared_measure, undeclared_settings
+    from harness.scoring.undeclared import undeclared_choices
 
     comparison, set_notes = compare_set_folders(paths, measures, baseline, used)
     folders = [results.folder for path in paths for results in read_sets(path)]
-    choices = (
-        *undeclared_measure(folders, comparison.measure),
-        *undeclared_settings(declared.settings, used),
-    )
+    choices = undeclared_choices(folders, comparison.measure, declared.settings, used)
     comparison = replace(comparison, undeclared=choices)
     notes = [*filter(None, [declared.note]), *set_notes]
     print_warnings(*notes)

@@ -58,7 +58,7 @@ def board_intervals(
             family,
             level=settings.level,
             seed=settings.seed,
-            bounds=scores.gap_range,
+            bounds=scores.difference_range(scores.primary),
         )
     return {
         row: BoardInterval(interval.low, interval.high, interval.method)
@@ -87,7 +87,7 @@ def _binary_intervals(
     quantile = simultaneous_quantile(
         table, scores.units, family, level=settings.level, seed=settings.seed
     )
-    alpha = 1 - settings.level
+    alpha = settings.alpha
     if quantile is not None:
         alpha = min(alpha, single_level(quantile, scores.units))
     intervals: list[Interval] = []

@@ -17,15 +17,16 @@ from harness.evaluation.pair_tests import (
 from harness.evaluation.verdict import Comparison, Reason
 from harness.scoring.scores import QueryMask, Scores
 from harness.stats.binary_interval import PairCounts, binary_interval
-from harness.stats.differences import PairedDifferences
 from harness.stats.intervals import Interval, student_interval
 from harness.stats.settings import Settings
-from harness.stats.units import Units
 
 MAX_FAMILY_PAIRS = 1_000
-"""If the primary measure has more pairs, it alone is compared."""
+"""If the primary measure has more pairs, it alone is compared.
+
+With ten measures and more pairs, the tests would take minutes.
+"""
 RESIDUAL_PARAMETER = "residual=True"
-"""Marks a measure that says how much unjudged documents could add to a score."""
+"""Part of a measure's name: it measures how much unjudged documents could add."""
 
 
 def family_pairs(
@@ -52,7 +53,7 @@ def compare_retrievers(
     settings: Settings,
     equivalence: EquivalenceTests | None = None,
 ) -> list[Comparison]:
-    """Compare retrievers on every measure, each of which is one family.
+    """Compare retrievers on every measure; the pairs of one measure are one family.
 
     The primary measure's rows are confirmatory. A pair is compared over the queries for
     which both have a value; column `n` counts them. A pair without such a query has no
@@ -61,8 +62,7 @@ def compare_retrievers(
     equivalent.
 
     Args:
-        scores: of any measures; the draws are shared by all measures and pairs of the
-            same queries.
+        scores: of any measures.
         baseline: each other retriever is compared with it; all pairs are compared if it
             is None, or has no scores.
         settings: the tests and their levels.
@@ -73,15 +73,16 @@ def compare_retrievers(
         The rows of each measure in turn; none for fewer than two retrievers.
     """
     families = _measure_families(scores, baseline)
-    pairs = _test_families(scores, families, settings)
+    tested_pairs = _test_families(scores, families, settings)
     rows: list[Comparison] = []
-    for measure, keys in families.items():
-        tested = [pairs[key] for key in keys if key in pairs]
+    for measure, family in families.items():
+        tested_family = [tested_pairs[key] for key in family if key in tested_pairs]
         rows += _compare_family(
-            scores.select_measures(measure),
-            tested,
+            scores,
+            tested_family,
             settings,
-            absent_pairs=len(keys) - len(tested),
+            measure=measure,
+            absent_pairs=len(family) - len(tested_family),
             confirmatory=measure == scores.primary,
             equivalence=equivalence,
         )
@@ -91,10 +92,11 @@ def compare_retrievers(
 def _measure_families(
     scores: Scores, baseline: str | None
 ) -> dict[str, list[MeasurePair]]:
-    """Return the pairs of each measure's family.
+    """Return each measure with the pairs of its family.
 
-    All pairs if the baseline has no scores. Above 1,000 pairs only the primary measure
-    has a family; a residual, which is no quality, never has one.
+    These are all pairs if the baseline has no scores on the measure. Above
+    `MAX_FAMILY_PAIRS` only the primary measure has a family. A residual never has one:
+    it does not measure quality.
     """
     families: dict[str, list[MeasurePair]] = {}
     for measure, scores_by_retriever in scores.values.items():
@@ -114,86 +116,109 @@ def _measure_families(
 def _test_families(
     scores: Scores, families: dict[str, list[MeasurePair]], settings: Settings
 ) -> dict[MeasurePair, TestedPair]:
-    """Test all pairs that have queries; those over the same queries share the draws."""
+    """Test all pairs that have queries, together where the queries are the same.
+
+    Pairs over the same queries get one `Scores` object, by which
+    `_find_equivalent_pairs` recognises them.
+    """
     masks: dict[bytes, QueryMask] = {}
     keys_by_mask: dict[bytes, list[MeasurePair]] = {}
-    for keys in families.values():
-        for key in keys:
+    for family in families.values():
+        for key in family:
             mask = scores.defined(key.measure, key.a, key.b)
             if mask.any():
                 masks[mask.tobytes()] = mask
                 keys_by_mask.setdefault(mask.tobytes(), []).append(key)
-    pairs: dict[MeasurePair, TestedPair] = {}
+    tested_pairs: dict[MeasurePair, TestedPair] = {}
     for mask_bytes, mask in masks.items():
         selected = scores.select_queries(mask)
-        pairs |= run_pair_tests(selected, keys_by_mask[mask_bytes], settings)
-    return pairs
+        tested_pairs |= run_pair_tests(selected, keys_by_mask[mask_bytes], settings)
+    return tested_pairs
 
 
 def compare_pairs(
-    scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
+    scores: Scores, name_pairs: Sequence[tuple[str, str]], settings: Settings
 ) -> list[Comparison]:
-    """Compare some pairs on the primary measure, as one family.
+    """Compare some pairs of retrievers on the primary measure, as one family.
 
-    Only queries for which every retriever has a value count.
+    Only queries for which every retriever of `scores` has a value count, even one that
+    is in no pair.
     """
     primary = scores.primary
     primary_scores = scores.select_measures(primary)
     complete = primary_scores.select_queries(scores.defined(primary))
-    keys = [MeasurePair(primary, *pair) for pair in pairs]
-    tested = run_pair_tests(complete, keys, settings)
-    return list(_compare_family(complete, list(tested.values()), settings))
+    family = [MeasurePair(primary, a, b) for a, b in name_pairs]
+    tested_pairs = list(run_pair_tests(complete, family, settings).values())
+    return list(_compare_family(complete, tested_pairs, settings, measure=primary))
 
 
 def _compare_family(
     scores: Scores,
-    pairs: Sequence[TestedPair],
+    tested_pairs: Sequence[TestedPair],
     settings: Settings,
     *,
+    measure: str,
     absent_pairs: int = 0,
     confirmatory: bool = True,
     equivalence: EquivalenceTests | None = None,
 ) -> Iterator[Comparison]:
-    """Yield the row of each pair of one family; each absent pair counts with p = 1."""
+    """Yield the row of each pair of one family; each absent pair counts with p = 1.
+
+    Args:
+        scores: of at least this measure.
+        tested_pairs: the pairs of the family that have queries.
+        settings: the tests and their levels.
+        measure: that of the family.
+        absent_pairs: how many pairs of the family have no query.
+        confirmatory: whether it is the primary measure's family. Only that one has a
+            margin, and only its rankings are compared down to its cutoff.
+        equivalence: `run_equivalence_tests` of this family, if it was called before.
+    """
     reasons: dict[MeasurePair, Reason] = {}
     equivalent_pairs: set[tuple[str, str]] = set()
     if confirmatory:
-        for pair in pairs:
+        for pair in tested_pairs:
             if frozenset(pair.key.retrievers) in scores.identical:
                 reasons[pair.key] = Reason.IDENTICAL
         if not absent_pairs:
-            equivalent_pairs = _find_equivalent_pairs(pairs, settings, equivalence)
-    if not _is_measured(scores):
-        reasons = {pair.key: Reason.NOTHING_MEASURED for pair in pairs}
+            equivalent_pairs = _find_equivalent_pairs(
+                tested_pairs, settings, equivalence
+            )
+    if not _is_measured(scores, measure):
+        # It is the reason of every pair, even of one with identical rankings.
+        reasons = {pair.key: Reason.NOTHING_MEASURED for pair in tested_pairs}
     adjusted_pairs = family_verdicts(
-        pairs,
+        tested_pairs,
         settings,
         reasons=reasons,
         equivalent_pairs=equivalent_pairs,
         absent_pairs=absent_pairs,
     )
-    for pair, adjusted in zip(pairs, adjusted_pairs, strict=True):
-        yield _comparison(scores, pair, adjusted, settings, confirmatory=confirmatory)
+    for pair, adjusted in zip(tested_pairs, adjusted_pairs, strict=True):
+        yield _comparison_row(
+            scores, pair, adjusted, settings, confirmatory=confirmatory
+        )
 
 
 def _find_equivalent_pairs(
-    pairs: Sequence[TestedPair],
+    tested_pairs: Sequence[TestedPair],
     settings: Settings,
     equivalence: EquivalenceTests | None,
 ) -> set[tuple[str, str]]:
     """Return the pairs that are shown to be equivalent.
 
-    None is, if pairs are compared on different queries.
+    Empty without a margin, if alpha is spent, or if pairs are compared on different
+    queries.
     """
-    if not pairs or settings.alpha_spent:
+    if not tested_pairs or settings.alpha_spent:
         return set()
-    shared_scores = pairs[0].scores  # one object for all pairs of the same queries
-    if any(pair.scores is not shared_scores for pair in pairs):
+    shared_scores = tested_pairs[0].scores  # see `_test_families`
+    if any(pair.scores is not shared_scores for pair in tested_pairs):
         return set()
     if equivalence is None:
         equivalence = run_equivalence_tests(
-            shared_scores.select_measures(pairs[0].key.measure),
-            [pair.key.retrievers for pair in pairs],
+            shared_scores.select_measures(tested_pairs[0].key.measure),
+            [pair.key.retrievers for pair in tested_pairs],
             settings,
         )
     return {
@@ -203,13 +228,13 @@ def _find_equivalent_pairs(
     }
 
 
-def _is_measured(scores: Scores) -> bool:
-    """Whether any score of the family's measure is neither 0 nor undefined."""
-    columns = scores.values[scores.primary].values()
+def _is_measured(scores: Scores, measure: str) -> bool:
+    """Whether any score of the measure is neither 0 nor undefined."""
+    columns = scores.values[measure].values()
     return any(np.nan_to_num(column).any() for column in columns)
 
 
-def _comparison(
+def _comparison_row(
     scores: Scores,
     pair: TestedPair,
     adjusted: AdjustedPair,
@@ -223,9 +248,9 @@ def _comparison(
     units = observations.units
     signed_rank = observations.signed_rank
     n = len(differences.values)
-    interval = _pair_interval(scores, differences, units, settings)
+    interval = _pair_interval(scores, pair, settings)
     finding = adjusted.finding
-    if scores.primary in scores.low_is_good:
+    if pair.key.measure in scores.low_is_good:
         finding = finding.swapped
     return Comparison(
         measure=pair.key.measure,
@@ -261,19 +286,24 @@ def _comparison(
     )
 
 
-def _pair_interval(
-    scores: Scores, differences: PairedDifferences, units: Units, settings: Settings
-) -> Interval:
-    """Return the interval of a mean difference, of this pair alone.
+def _pair_interval(scores: Scores, pair: TestedPair, settings: Settings) -> Interval:
+    """Return the interval of a pair's mean difference, uncorrected.
 
-    For scores of 0 and 1 it inverts the sign-flip test, so that it never contradicts
-    the verdict; with weights or clusters, and for other scores, it is Student's t.
+    For scores of 0 and 1 it inverts the sign-flip test: it excludes 0 exactly if the
+    uncorrected two-sided p of that test is at most alpha. With weights or clusters, and
+    for other scores, it is Student's t.
     """
-    is_binary = scores.is_binary(scores.primary)
-    if is_binary and units.weights is None and not units.clustered:
+    measure = pair.key.measure
+    differences = pair.observations.differences
+    units = pair.observations.units
+    is_weighted = units.weights is not None
+    if scores.is_binary(measure) and not is_weighted and not units.clustered:
         tied = len(differences.values) - differences.wins - differences.losses
         counts = PairCounts(differences.wins, differences.losses, tied)
-        return binary_interval(counts, 1 - settings.level)
+        return binary_interval(counts, settings.alpha)
     return student_interval(
-        differences.values, settings.level, bounds=scores.gap_range, units=units
+        differences.values,
+        settings.level,
+        bounds=scores.difference_range(measure),
+        units=units,
     )

@@ -15,7 +15,7 @@ from harness.evaluation.run_warnings import fragile_warnings
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.scoring.scores import Scores, order_by_mean
 from harness.stats.differences import PairedDifferences, paired_differences
-from harness.stats.max_t import max_t_pairs
+from harness.stats.max_t import max_t_differs_from
 from harness.stats.power import queries_needed
 from harness.stats.settings import DEFAULT_DIFFERENCE_SHARE, Settings, check_margin
 from harness.stats.summary import ScoreSummary, summarize_scores
@@ -247,7 +247,7 @@ def _rows_of_leading_configuration(
         return by_other
     columns = scores.values[scores.primary]
     names = list(columns)
-    differs = max_t_pairs(
+    differs = max_t_differs_from(
         np.column_stack([*columns.values()]),
         scores.units,
         names.index(leader),

@@ -9,9 +9,10 @@ from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, AxisEffect, SweepCh
 from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.scoring.scores import Scores, order_by_mean
+from harness.stats.cross_fitting import cross_fitted_scores
 from harness.stats.differences import ValueRange
 from harness.stats.intervals import mean, standard_error, student_interval
-from harness.stats.max_t import MaxTResult, cross_fitted_scores, max_t_pairs, max_t_test
+from harness.stats.max_t import MaxTResult, max_t_differs_from, max_t_test
 from harness.stats.settings import Settings
 
 UNKNOWN_PRICE = PricePoint(0.0, 0.0, 0.0)
@@ -68,7 +69,7 @@ def choose_configuration(
         gain=test.gain,
         expected=expected,
         expected_error=expected_error,
-        low=_bounded_low(test, complete.gap_range),
+        low=_bounded_low(test, complete.difference_range(complete.primary)),
         p_value=test.p_value,
         method=test.method,
         beats=not too_few and _is_shown(test, settings),
@@ -112,7 +113,7 @@ def _alike(
         prices: retriever -> its price.
     """
     columns = scores.values[scores.primary]
-    differs = max_t_pairs(
+    differs = max_t_differs_from(
         np.column_stack([columns[name] for name in names]),
         scores.units,
         best,
@@ -152,7 +153,10 @@ def _axis_effects(scores: Scores, sweep: Sweep, level: float) -> Iterator[AxisEf
             axis_scores = np.mean([columns[name] for name in value_index], axis=0)
             effects = value_scores - axis_scores
             interval = student_interval(
-                effects, level, bounds=scores.gap_range, units=units
+                effects,
+                level,
+                bounds=scores.difference_range(scores.primary),
+                units=units,
             )
             yield AxisEffect(
                 axis=axis,

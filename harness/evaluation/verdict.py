@@ -72,7 +72,10 @@ class Finding:
 
     verdict: Verdict
     reason: Reason | None = None
-    """Of "undecided", and of "equivalent" if the rankings are identical."""
+    """Why it is undecided, or equivalent because the rankings are identical.
+
+    None for every other verdict.
+    """
     negligible: bool = False
     """Whether the difference is also shown to be smaller than the margin."""
 
@@ -86,11 +89,11 @@ class VerdictInput(NamedTuple):
     """The numbers that a verdict depends on."""
 
     p_adjusted: float
-    """Of the deciding test."""
+    """The corrected p of the deciding test."""
     p_minimum_adjusted: float | None
-    """The smallest possible one; None if there is no such bound."""
+    """The smallest possible corrected p; None if there is no such bound."""
     sign: int
-    """-1, 0, 1: of the tested difference, a - b."""
+    """The sign of the tested difference, a - b: -1, 0 or 1."""
     reason: Reason | None
     """The reason that is known before any test.
 
@@ -139,7 +142,7 @@ class Comparison:
     n: int
     """Queries."""
     zeros: int
-    """Equal scores, which the signed-rank test drops: of queries, or of clusters."""
+    """Queries (or clusters) with equal scores, which the signed-rank test drops."""
     wins: int
     """Queries where a scores higher."""
     ties: int
@@ -153,7 +156,7 @@ class Comparison:
     w_minus: float
     statistic: float
     p_value: float
-    """Of the deciding test, two-sided."""
+    """The two-sided p of the deciding test."""
     p_adjusted: float
     """Corrected within the measure."""
     p_minimum: float | None
@@ -164,7 +167,7 @@ class Comparison:
     method: str
     """How the deciding test was computed.
 
-    "exact" or "saddlepoint" (signed-rank); "enumerated", "convolved", "draws" or
+    "exact" or "saddlepoint" (signed-rank); "enumerated", "convolved", "grid" or
     "saddlepoint" (randomization); "t", or "undefined" (p = 1) for a t-test of equal
     differences.
     """
@@ -175,14 +178,14 @@ class Comparison:
     p_minimum_adjusted: float | None
     """The smallest possible adjusted p, the others as observed."""
     p_randomization: float
-    """Of the two-sided sign-flip test of the mean."""
+    """The p of the two-sided sign-flip test of the mean."""
     ci_method: str
     p_randomization_adjusted: float
     """Corrected as the deciding test's p."""
     clusters: int | None
     """Clusters of queries, the units of all tests; None if none were declared."""
     p_wilcoxon: float | None
-    """Of the exact signed-rank test, two-sided; None with weights."""
+    """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None
     """Corrected as the deciding test's p."""
 
@@ -256,9 +259,9 @@ class TestRow:
     mean_difference: float | None
     """mean(a) - mean(b)."""
     p_wilcoxon_adjusted: float | None = None
-    """Of the exact signed-rank test, corrected as p.
+    """The p of the signed-rank test, corrected like `p_adjusted`.
 
-    Empty with weights, and for rows without a verdict.
+    None with weights, and for rows without a verdict.
     """
     finding: Finding | None = None
-    """Of rerankers, by the rule of every verdict; `wording` writes it."""
+    """The verdict on a reranker, by the rule of every verdict; `wording` writes it."""

@@ -23,7 +23,8 @@ from harness.notebook.document_values import (
 from harness.notebook.python_words import problems_without_options
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.scores import Scores
-from harness.scoring.trec_runs import join_runs, score_run_in_memory
+from harness.scoring.trec_runs import ScoredRun, join_runs, score_run_in_memory
+from harness.scoring.undeclared import undeclared_choices
 from harness.stats.looks import settings_at_look
 from harness.stats.settings import Settings
 from harness.wording.conclusion import conclusion_sentences
@@ -33,6 +34,13 @@ from retrievers.meter import Meter
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SETTING_NAMES = ("test", "correction", "alpha", "margin", "seed")
+"""The statistics that a call may choose.
+
+Clusters, weights and looks need fields of the queries, or earlier runs.
+"""
+NAME_THE_RUNS = 'give each run its name: {"bm25": run, …}'
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -48,7 +56,11 @@ class ComparedRuns:
     sentences: tuple[str, ...]
     """The verdict in words."""
     notes: tuple[str, ...]
-    """Warnings: queries that are missing or have no labels."""
+    """Warnings.
+
+    Queries that are missing or have no labels, and folders that declare different
+    statistics.
+    """
 
     def __repr__(self) -> str:
         primary = str(self.summary["measure"].iloc[0])
@@ -58,8 +70,8 @@ class ComparedRuns:
             f"{retriever} {mean:.4f}"
             for retriever, mean in zip(rows["retriever"], rows["mean"], strict=True)
         )
-        queries = count_of(int(rows["count"].iloc[0]), "query")
-        return f"<{primary} over {queries}: {means}>"
+        leader_queries = count_of(int(rows["count"].iloc[0]), "query")
+        return f"<{primary} over {leader_queries}: {means}>"
 
     def _repr_html_(self) -> str:
         """The means and the verdict, for notebooks."""
@@ -82,7 +94,7 @@ def compare(
     progress: bool | None = None,
     **settings: Any,
 ) -> ComparedRuns:
-    """Score runs and compare them query by query, with exact tests and a verdict.
+    """Score runs and compare them query by query, with tests and a verdict.
 
     Args:
         runs: by name: {query: {document: score}}, {query: [documents, best first]}, a
@@ -101,8 +113,8 @@ def compare(
         Frames as in a results folder, and the verdict in words.
 
     Raises:
-        InputError: fewer than two runs, another type of input, an unknown measure or
-            setting.
+        InputError: fewer than two runs, runs or qrels of a type not named above, an
+            unknown measure or setting.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -113,10 +125,11 @@ def compare(
     _check_runs(runs, baseline)
     grades = grades_in_memory(qrels, where=parse_conditions(where))
     parsed = parse_measure_list(measure_names(measures))
-    parsed_settings = _parse_settings(settings)
+    parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
-        meter = Meter(on_change=lambda meter: watch("", meter))
-        scored_runs = []
+        # No retriever is at work: the stages are shown without a name.
+        meter = Meter(on_change=lambda changed_meter: watch("", changed_meter))
+        scored_runs: list[ScoredRun] = []
         with meter.stage("scoring", total=len(runs)):
             for name, run in runs.items():
                 rankings = run_in_memory(run, f"runs[{name!r}]")
@@ -127,20 +140,20 @@ def compare(
 
 
 def _check_runs(runs: Any, baseline: Any) -> None:
-    """Raise InputError if there are not two runs by name, and the baseline's."""
+    """Check the names of the runs and of the baseline.
+
+    Raises:
+        InputError: there are fewer than two runs, one has no name, or none has the
+            baseline's.
+    """
     if not isinstance(runs, Mapping):
-        raise InputError(
-            Problem(
-                "runs",
-                f"is a {type(runs).__name__}",
-                'give each run its name: {"bm25": run, …}',
-            )
-        )
+        problem = f"is a {type(runs).__name__}"
+        raise InputError(Problem("runs", problem, NAME_THE_RUNS))
     if len(runs) < 2:
         problem = "there is only one run" if runs else "there is no run"
         raise InputError(Problem("runs", problem, "give two or more"))
     for name in runs:
-        check_text(name, "runs", 'give each run its name: {"bm25": run, …}')
+        check_text(name, "runs", NAME_THE_RUNS)
     if baseline is not None:
         check_text(baseline, "baseline", f"a name of a run: {', '.join(runs)}")
         if baseline not in runs:
@@ -149,29 +162,41 @@ def _check_runs(runs: Any, baseline: Any) -> None:
 
 
 def compare_folders(
-    folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]
+    folders: Sequence[Path], baseline: str | None, options: Mapping[str, Any]
 ) -> ComparedRuns:
     """Compare the retrievers of several results folders on their common queries.
 
-    This is the comparison of `harness compare`.
+    As in `harness compare`, nothing is chosen by settings that the folders do not
+    declare.
     """
     with problems_without_options():
-        scores = score_folders(folders, ())
+        scores = score_folders(folders, measure_names=())  # all of the folders
     declared = read_declared_settings(folders)
-    parsed_settings = _parse_settings(settings, declared.settings)
-    parsed_settings = settings_at_look(parsed_settings, scores.n)
-    notes = (*filter(None, [declared.note]), *scores.notes)
-    scores = replace(scores, notes=notes)
-    return _compare_scores(scores, baseline, parsed_settings, Meter())
+    used = _override_settings(declared.settings, options)
+    if declared.note:
+        scores = replace(scores, notes=(declared.note, *scores.notes))
+    return _compare_scores(
+        scores,
+        baseline,
+        settings_at_look(used, scores.n),
+        Meter(),
+        undeclared=undeclared_choices(folders, scores.primary, declared.settings, used),
+    )
 
 
 def _compare_scores(
-    scores: Scores, baseline: str | None, settings: Settings, meter: Meter
+    scores: Scores,
+    baseline: str | None,
+    settings: Settings,
+    meter: Meter,
+    *,
+    undeclared: Sequence[str] = (),
 ) -> ComparedRuns:
     import pandas as pd
 
     with meter.stage("comparing"):
         evaluation = evaluate_scores(scores, baseline=baseline, settings=settings)
+    evaluation = evaluation.as_exploratory(undeclared)
     return ComparedRuns(
         scores=pd.DataFrame(list(scores.rows())),
         summary=pd.DataFrame(summary_rows(evaluation.summary)),
@@ -181,18 +206,20 @@ def _compare_scores(
     )
 
 
-def _parse_settings(
-    options: Mapping[str, Any],
-    declared: Settings = Settings(),  # noqa: B008 - frozen
-) -> Settings:
-    """Return the declared settings with the options."""
-    try:
-        numbers = {key: options[key] for key in ("alpha", "margin") if key in options}
-        parse_statistics(numbers, "settings")
-        if not isinstance(options.get("seed", 0), int):
-            raise InputError(Problem("settings.seed", "is no whole number", "seed=1"))
-        return replace(declared, **options)
-    except TypeError as error:
-        message = str(error).partition(") ")[2] or str(error)
-        remedy = "test, correction, alpha, margin, seed"
-        raise InputError(Problem("settings", message, remedy)) from None
+def _override_settings(declared: Settings, options: Mapping[str, Any]) -> Settings:
+    """Return the declared settings with the options of a call.
+
+    Raises:
+        InputError: an option is unknown, or its value is invalid.
+    """
+    unknown = [name for name in options if name not in SETTING_NAMES]
+    if unknown:
+        problem = f"unknown: {', '.join(unknown)}"
+        raise InputError(
+            Problem("settings", problem, f"use {', '.join(SETTING_NAMES)}")
+        )
+    numbers = {name: options[name] for name in ("alpha", "margin") if name in options}
+    parse_statistics(numbers, "settings")  # only to check their types and ranges
+    if not isinstance(options.get("seed", 0), int):
+        raise InputError(Problem("settings.seed", "is no whole number", "seed=1"))
+    return replace(declared, **options)

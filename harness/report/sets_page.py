@@ -248,7 +248,7 @@ def _set_gap(
     interval = student_interval(
         differences.values,
         comparison.settings.level,
-        bounds=scores.gap_range,
+        bounds=scores.difference_range(scores.primary),
         units=units,
     )
     state = "undecided"

@@ -207,10 +207,9 @@ class Scores:
         bounds = self.range_of(measure)
         return None if bounds is None else bounds.span
 
-    @property
-    def gap_range(self) -> ValueRange | None:
-        """The range of differences of means on the primary measure; None if unknown."""
-        span = self.span_of(self.primary)
+    def difference_range(self, measure: str) -> ValueRange | None:
+        """The range of differences of means on a measure; None if unknown."""
+        span = self.span_of(measure)
         return None if span is None else ValueRange(-span, span)
 
     def defined(self, measure: str, *names: str) -> QueryMask:

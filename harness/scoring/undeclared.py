@@ -1,4 +1,4 @@
-"""Choices of a comparison that no experiment declared."""
+"""Settings of a comparison that differ from the declared ones."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +8,23 @@ from harness.records.results import is_results_folder
 from harness.stats.settings import Settings
 
 
+def undeclared_choices(
+    folders: Sequence[Path], primary: str, declared: Settings, used: Settings
+) -> tuple[str, ...]:
+    """Return what a comparison of results folders uses that they do not declare.
+
+    Args:
+        folders: the results folders.
+        primary: the measure that decides the comparison.
+        declared: the statistics that the folders declare.
+        used: those of the comparison.
+    """
+    return (
+        *undeclared_measure(folders, primary),
+        *undeclared_settings(declared, used),
+    )
+
+
 def undeclared_settings(declared: Settings, used: Settings) -> tuple[str, ...]:
     """Return the statistics that differ from the declared ones, each with both.
 
@@ -15,7 +32,7 @@ def undeclared_settings(declared: Settings, used: Settings) -> tuple[str, ...]:
     ('test wilcoxon (declared: randomization)', 'margin 0.02 (declared: none)')
     """
     choices: list[str] = []
-    for field in ("test", "correction", "margin"):
+    for field in ("test", "correction", "alpha", "margin"):
         old = getattr(declared, field)
         new = getattr(used, field)
         if old != new:
@@ -33,7 +50,8 @@ def undeclared_measure(paths: Sequence[Path], primary: str) -> tuple[str, ...]:
     """Return the measure if it is not the one by which results folders decide.
 
     Args:
-        paths: results folders; with anything else among them nothing is declared.
+        paths: results folders; if any other path is among them, nothing counts as
+            declared.
         primary: the measure that decides the comparison.
     """
     if not all(is_results_folder(path) for path in paths):

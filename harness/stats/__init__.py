@@ -6,6 +6,7 @@
 - signed_rank: the exact Wilcoxon test
 - sign_flip: the randomization test of a mean difference
 - max_t: the best of many configurations
+- cross_fitting: what such a choice gains on new queries
 - paired_tests: every test of one pair, and margins
 - over_sets: several data sets
 - corrections: many hypotheses at once

@@ -1,9 +1,8 @@
-"""The best of many configurations, tested by max-T."""
+"""Max-T: tests by the largest of many statistics."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ import numpy.typing as npt
 from harness.stats.differences import (
     SCORE_TOLERANCE,
     Floats,
-    ScoreTable,
     index_of_highest,
 )
 from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
@@ -21,72 +19,37 @@ from harness.stats.units import Units
 
 Pairs = npt.NDArray[np.intp]
 
-CROSS_FITTING_FOLDS = 5
-"""Parts of the queries for cross-fitting."""
-MAX_ENUMERATED_ROWS = 16
-"""Units with a difference, up to which all their sign patterns are tried."""
+MAX_ENUMERATED_UNITS = 16
+"""Units with a difference, up to which all their sign patterns are tried.
+
+They have 65,536 patterns, fewer than the 100,000 that are drawn for more units.
+"""
 MAX_PAIR_STATISTICS = 1 << 23
 """Statistics of pairs in memory at once; it changes no result."""
 STATISTIC_TOLERANCE = 1e-9
 """Float noise of a statistic, within which a flip equals the observed one."""
 
 
-def cross_fitted_scores(
-    scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: int = 0
-) -> Floats | None:
-    """Return each query's score by the retriever that is best on the other queries.
-
-    It is cross-fitted, and never tested; its mean estimates, on new queries, the mean
-    of the retriever that is best on these. The queries are split into five parts by
-    SHA-256 of (seed, id); clusters stay whole, by the first of their ids. The retriever
-    with the highest mean over four parts is measured on the fifth. None if all queries
-    are in one part.
-
-    Args:
-        scores: retriever -> (n,) scores of one measure.
-        ids: (n,) the queries.
-        units: clusters and weights of the queries.
-        seed: of the parts.
-    """
-    unit_numbers = units.members.tolist()
-    first_ids: dict[int, str] = {}
-    for unit, query_id in zip(unit_numbers, ids, strict=True):
-        first_ids[unit] = min(query_id, first_ids.get(unit, query_id))
-    folds = np.array([_fold(seed, first_ids[unit]) for unit in unit_numbers])
-    table = np.column_stack(list(scores.values()))
-    weights = np.ones(len(ids)) if units.weights is None else units.weights
-    if not np.ptp(folds):
-        return None
-    held_out_scores = np.zeros(len(ids))
-    for fold in np.unique(folds):
-        is_test = folds == fold
-        train_weights = weights[~is_test]
-        means = train_weights @ table[~is_test] / train_weights.sum()
-        held_out_scores[is_test] = table[is_test, index_of_highest(means)]
-    return held_out_scores
-
-
-def _fold(seed: int, query_id: str) -> int:
-    digest = hashlib.sha256(f"{seed}/parts/{query_id}".encode()).digest()
-    return int.from_bytes(digest, "big") % CROSS_FITTING_FOLDS
-
-
 class MaxTResult(NamedTuple):
     """The gain of the best of many configurations over the default."""
 
     best: int
-    """Its column: that of the highest mean."""
+    """The column of the best configuration, which has the highest mean."""
     p_value: float
     """One-sided, against the null hypothesis that no mean is above the default's."""
     gain: float
     """Its mean difference on the queries that chose it."""
     low: float | None
-    """Lower bound of its true gain, whichever column had been chosen.
+    """Lower bound of its true gain; it is valid although the data chose the column.
 
-    None if all its differences are equal.
+    None if all its differences are equal, or one unit has as good as all of the weight.
     """
     method: str
-    """"enumerated" (exact) or "draws"."""
+    """How `p_value` was computed: "enumerated" (exact) or "draws".
+
+    `low` may be from draws although `p_value` is exact: it flips the deviations from
+    the mean, which even units without a difference have.
+    """
 
 
 def max_t_test(
@@ -104,7 +67,7 @@ def max_t_test(
         differences: (n, m) configurations - default, query by query.
         units: clusters and weights of the queries.
         alpha: the bound has confidence 1 - alpha/2; a claim needs p of at most alpha/2.
-        seed: of the draws.
+        seed: of the drawn signs.
 
     Counted by hand over all 256 patterns, 10 of them are as extreme:
 
@@ -125,12 +88,13 @@ def max_t_test(
     roots = np.where(roots > 0, roots, 1.0)
     observed = sums[:, best].sum() / roots[best] - STATISTIC_TOLERANCE
     maxima = [flips.max(axis=1) for flips in _flipped_sums(sums / roots, seed)]
+    rising_maxima = np.sort(np.concatenate(maxima))
     return MaxTResult(
         best=best,
-        p_value=_tail_share(np.sort(np.concatenate(maxima)), observed, sums),
+        p_value=_tail_share(rising_maxima, observed, _extra_patterns(sums)),
         gain=float(gains[best]),
         low=_lower_bound(differences, units, best, alpha=alpha, seed=seed),
-        method="enumerated" if is_enumerable(sums) else "draws",
+        method="enumerated" if _is_enumerable(sums) else "draws",
     )
 
 
@@ -139,8 +103,15 @@ def _lower_bound(
 ) -> float | None:
     """Return the lower bound of the best column's true gain.
 
-    It is the mean less c standard errors; c is a quantile of the largest studentised,
-    centred column of all.
+    It is the mean less c standard errors. c is the (1 - alpha/2) quantile, over sign
+    flips, of the largest studentised, centred column.
+
+    `standard_error` multiplies the variance by (G - 1) / G. Here the factor is left out
+    of the error and of the studentised columns: in their product it cancels.
+
+    Returns:
+        The bound; None if one unit has as good as all of the weight, or all differences
+        of the best column are equal.
     """
     weight = units.totals.sum()
     shares = (units.totals / weight)[:, None]
@@ -154,19 +125,20 @@ def _lower_bound(
     squares = (_leverages(shares) * deviations**2).sum(axis=0)
     maxima = _studentised_maxima(deviations, shares, seed)
     c = float(np.quantile(maxima, 1 - alpha / 2, method="inverted_cdf"))
-    return float(means[best] - c * np.sqrt(squares[varies[:best].sum()]))
+    best_of_varying = int(varies[:best].sum())
+    return float(means[best] - c * np.sqrt(squares[best_of_varying]))
 
 
 def _studentised_maxima(deviations: Floats, shares: Floats, seed: int) -> Floats:
     """Return the largest studentised column of each flip.
 
-    Each flip is studentised by its own standard error, that of `standard_error`: by the
-    observed one, c would be too small, above all with few queries or unequal weights.
+    Each flip is divided by its own standard error. With the observed one the quantile
+    would be too small, above all with few queries or unequal weights.
 
     Args:
         deviations: (units, k) deviations from the columns' means.
         shares: (units, 1) shares of the weight.
-        seed: of the draws.
+        seed: of the drawn signs.
     """
     leverages = _leverages(shares)
     squares = (leverages * deviations**2).sum(axis=0)
@@ -183,6 +155,8 @@ def _studentised_maxima(deviations: Floats, shares: Floats, seed: int) -> Floats
             cross_sums = flips * cross[0]
         else:
             sums, cross_sums = np.hsplit(flips, 2)
+        # A flip s has the sum S = sum(s d), and its units deviate from it by
+        # s d - share S. The variance, sum(leverage (s d - share S)^2), multiplied out:
         variances = squares - 2 * sums * cross_sums + sums**2 * share_squares
         variances = np.maximum(variances, SCORE_TOLERANCE * squares)
         maxima.append((sums / np.sqrt(variances)).max(axis=1))
@@ -198,11 +172,11 @@ class MaxTFamily(NamedTuple):
     """The tests of a family of column sums."""
 
     single_p_values: list[float]
-    """Two-sided, of each column alone."""
+    """The two-sided p of each column alone."""
     p_values: list[float]
-    """Two-sided, corrected over all columns."""
+    """The two-sided p of each column, corrected over all columns."""
     quantile: float | None
-    """The largest |T| that a share `alpha` of the flips exceeds.
+    """The 1 - `alpha` quantile, over sign flips, of the largest |T|.
 
     None if no column varies.
     """
@@ -218,9 +192,9 @@ def max_t_family_tests(
     is at least that of the column.
 
     Args:
-        differences: (units, m).
+        differences: (units, m) the columns.
         alpha: the share of the flips that exceed the quantile.
-        seed: of the draws.
+        seed: of the drawn signs.
 
     >>> rows = np.tile([[0.3, 0.0], [0.2, 0.1]], (5, 1))
     >>> family = max_t_family_tests(rows)
@@ -242,55 +216,61 @@ def max_t_family_tests(
         statistics = np.abs(flips)
         maxima.append(statistics.max(axis=1))
         single_counts += (statistics >= observed).sum(axis=0)
-    rising = np.sort(np.concatenate(maxima))
-    extra = _observed_patterns(scaled)
+    rising_maxima = np.sort(np.concatenate(maxima))
+    extra = _extra_patterns(scaled)
     single_p_values = np.ones(differences.shape[1])
-    single_p_values[varies] = (single_counts + extra) / (len(rising) + extra)
+    single_p_values[varies] = (single_counts + extra) / (len(rising_maxima) + extra)
     p_values = np.ones(differences.shape[1])
-    p_values[varies] = [_tail_share(rising, reached, scaled) for reached in observed]
-    quantile = float(np.quantile(rising, 1 - alpha, method="inverted_cdf"))
+    p_values[varies] = [
+        _tail_share(rising_maxima, statistic, extra) for statistic in observed
+    ]
+    quantile = float(np.quantile(rising_maxima, 1 - alpha, method="inverted_cdf"))
     return MaxTFamily(single_p_values.tolist(), p_values.tolist(), quantile)
 
 
-def max_t_pairs(
-    scores: Floats, units: Units, best: int, *, alpha: float = 0.05, seed: int = 0
+def max_t_differs_from(
+    scores: Floats, units: Units, chosen: int, *, alpha: float = 0.05, seed: int = 0
 ) -> list[bool]:
-    """Return which configurations differ from one of them, by max-T over all pairs.
+    """Return whether each configuration differs from the chosen one.
 
-    The data choose the configuration, so that its pairs are corrected over all pairs:
-    two-sided, single step.
+    The data chose it, so its pairs are corrected over all pairs of configurations: by
+    max-T, two-sided, single step.
 
     Args:
         scores: (n, m) scores of the configurations.
         units: clusters and weights of the queries.
-        best: the column of the chosen one.
+        chosen: the column of the chosen configuration.
         alpha: level over all pairs.
-        seed: of the draws.
+        seed: of the drawn signs.
 
     >>> from harness.stats.units import single_units
     >>> a = np.linspace(0.1, 0.9, 9)
-    >>> max_t_pairs(np.column_stack([a, a - 0.05, a[::-1]]), single_units(9), 0)
+    >>> scores = np.column_stack([a, a - 0.05, a[::-1]])
+    >>> max_t_differs_from(scores, single_units(9), chosen=0)
     [False, True, False]
     """
     m = scores.shape[1]
-    pairs = np.array(list(combinations(range(m), 2)), dtype=np.intp).reshape(-1, 2)
-    if not len(pairs):
-        return [False]
+    if m < 2:
+        return [False] * m
+    pairs = np.array(list(combinations(range(m), 2)), dtype=np.intp)
+    # The mean of a query cancels in every pair; without it, sums of squares are smaller
+    # and lose fewer digits.
     sums = units.sums(scores - scores.mean(axis=1, keepdims=True))
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
     root_slack = slack * np.sqrt(len(sums))
     roots = _root_squares_of_pairs(sums)
     varies = roots[pairs[:, 0], pairs[:, 1]] > root_slack
-    maxima = np.sort(_pair_maxima(sums, pairs[varies], roots, seed))
+    rising_maxima = np.sort(_pair_maxima(sums, pairs[varies], roots, seed))
+    extra = _extra_patterns(sums)
     totals = sums.sum(axis=0)
     differs: list[bool] = []
     for column in range(m):
-        root = roots[best, column]
-        if column == best or root <= root_slack:
+        root = roots[chosen, column]
+        if column == chosen or root <= root_slack:
             differs.append(False)
             continue
-        observed = abs(totals[best] - totals[column]) / root - STATISTIC_TOLERANCE
-        differs.append(_tail_share(maxima, observed, sums) <= alpha)
+        observed = abs(totals[chosen] - totals[column]) / root - STATISTIC_TOLERANCE
+        differs.append(_tail_share(rising_maxima, observed, extra) <= alpha)
     return differs
 
 
@@ -303,7 +283,14 @@ def _root_squares_of_pairs(sums: Floats) -> Floats:
 
 
 def _pair_maxima(sums: Floats, pairs: Pairs, roots: Floats, seed: int) -> Floats:
-    """Return the largest statistic over the pairs, for each flip."""
+    """Return the largest statistic over the pairs, for each flip.
+
+    Args:
+        sums: (units, m) one column for each configuration.
+        pairs: (p, 2) the columns of each pair.
+        roots: (m, m) by which the difference of two columns is divided.
+        seed: of the drawn signs.
+    """
     first, second = pairs.T
     pair_roots = roots[first, second]
     block_rows = max(1, MAX_PAIR_STATISTICS // max(1, len(pairs)))
@@ -319,30 +306,39 @@ def _pair_maxima(sums: Floats, pairs: Pairs, roots: Floats, seed: int) -> Floats
     return np.concatenate(maxima)
 
 
-def _tail_share(rising_maxima: Floats, observed: float, sums: Floats) -> float:
-    """Return the share of flips that reach the observed statistic."""
-    observed_pattern = _observed_patterns(sums)
+def _tail_share(rising_maxima: Floats, observed: float, extra: int) -> float:
+    """Return the share of flips that reach the observed statistic.
+
+    Args:
+        rising_maxima: the largest statistic of each flip, in ascending order.
+        observed: the statistic.
+        extra: `_extra_patterns`.
+    """
     flips = len(rising_maxima)
     as_extreme = flips - int(np.searchsorted(rising_maxima, observed))
-    return (as_extreme + observed_pattern) / (flips + observed_pattern)
+    return (as_extreme + extra) / (flips + extra)
 
 
-def _observed_patterns(sums: Floats) -> int:
-    """Return how many patterns the observed signs add: of draws, they are one more."""
-    return 0 if is_enumerable(sums) else 1
+def _extra_patterns(sums: Floats) -> int:
+    """Return how many patterns count besides those that are tried.
+
+    1 if signs are drawn: the observed ones count as one more draw. 0 if all patterns
+    are tried: the observed one is among them.
+    """
+    return 0 if _is_enumerable(sums) else 1
 
 
-def is_enumerable(sums: Floats) -> bool:
+def _is_enumerable(sums: Floats) -> bool:
     """Whether so few units differ that all their sign patterns are tried."""
-    return int(np.abs(sums).any(axis=1).sum()) <= MAX_ENUMERATED_ROWS
+    return int(np.abs(sums).any(axis=1).sum()) <= MAX_ENUMERATED_UNITS
 
 
 def _flipped_sums(sums: Floats, seed: int) -> Iterator[Floats]:
     """Yield the sums of the columns under flips of whole rows.
 
-    All patterns if few rows differ, else seeded draws.
+    All patterns if few units differ, else seeded draws.
     """
-    if is_enumerable(sums):
+    if _is_enumerable(sums):
         yield enumerate_flipped_sums(sums[np.abs(sums).any(axis=1)])
     else:
         yield from draw_flipped_sums(sums, seed)

@@ -319,7 +319,7 @@ def compare_slice(
     interval = student_interval(
         differences.values,
         view.settings.level,
-        bounds=view.scores.gap_range,
+        bounds=view.scores.difference_range(view.scores.primary),
         units=units,
     )
     return SliceComparison(

@@ -28,7 +28,7 @@ from harness.pipeline import run
 from harness.running.options import RunOptions
 from harness.scoring import query_hits
 from harness.scoring.trec_runs import score_trec_runs
-from harness.stats.max_t import cross_fitted_scores
+from harness.stats.cross_fitting import cross_fitted_scores
 from harness.stats.rank_overlap import mean_rank_overlap, rank_overlap
 from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_area
 from harness.stats.units import cluster_units, single_units

@@ -17,9 +17,9 @@ from harness.evaluation.property_slices import (
     SliceName,
 )
 from harness.scoring.query_units import query_clusters, query_weights
+from harness.stats.cross_fitting import cross_fitted_scores
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean, standard_error, student_interval
-from harness.stats.max_t import cross_fitted_scores
 from harness.stats.paired_tests import paired_t_test
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip

@@ -51,6 +51,13 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"margin": "x"}, "settings.margin: 'x'"),
         ({"seed": "x"}, "settings.seed: is no whole number"),
         ({"qrels": EVENTS}, "qrels: 'action' has 'click' (2), 'view' (1)"),
+        (
+            {"cluster": "need", "alpha_spent": True},
+            "settings: unknown: cluster, alpha_spent "
+            "(use test, correction, alpha, margin, seed)",
+        ),
+        ({"weight": "traffic"}, "settings: unknown: weight"),
+        ({"judged_by_people": False}, "settings: unknown: judged_by_people"),
     ],
 )
 def test_a_mistake_in_compare_is_one_sentence(changed: dict[str, Any], sentence: str):

@@ -735,6 +735,29 @@ def test_results_are_compared_with_saved_ones(weekly):
     assert retrievers == {"evaluation/letters", "weekly/letters", "bm25", "both"}
 
 
+@pytest.mark.parametrize(
+    ("options", "choice"),
+    [
+        ({"margin": 0.3}, "margin 0.3 (declared: none)"),
+        ({"alpha": 0.2}, "alpha 0.2 (declared: 0.05)"),
+        ({"test": "t"}, "test t (declared: randomization)"),
+    ],
+)
+def test_a_comparison_by_undeclared_settings_chooses_nothing(weekly, options, choice):
+    compared = evaluated({"other": "bm25"}).compare(weekly, **options)
+    assert compared.sentences[0].startswith(f"Exploratory, by {choice}: ")
+
+
+def test_a_comparison_by_an_undeclared_margin_reads_as_in_the_terminal(
+    results, weekly, tmp_path, capsys
+):
+    other = evaluated({"other": "bm25"}).save(tmp_path / "other")
+    output = small.told(capsys, "compare", weekly, other, "--margin", "0.3")
+    compared = harness.open_results(weekly).compare(other, margin=0.3)
+    (sentence,) = (line for line in compared.sentences if "declared: none" in line)
+    assert sentence in " ".join(output.split())
+
+
 def test_results_of_objects_are_not_reproduced_in_another_process(weekly, capsys):
     output = small.told(capsys, "reproduce", weekly, "--trust", code=2)
     assert (

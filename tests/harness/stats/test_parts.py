@@ -18,7 +18,7 @@ from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import ValueRange, paired_differences
 from harness.stats.draws import SIGN_DRAWS, draw_flipped_sums, seeded_generator
 from harness.stats.intervals import student_interval, wilson_interval
-from harness.stats.max_t import max_t_pairs, max_t_test
+from harness.stats.max_t import max_t_differs_from, max_t_test
 from harness.stats.over_sets import new_sets_difference
 from harness.stats.paired_tests import paired_t_test
 from harness.stats.settings import Settings
@@ -372,7 +372,7 @@ def test_a_query_with_all_of_the_weight_allows_no_interval() -> None:
 @pytest.mark.parametrize("columns", [1, 2])
 def test_equal_configurations_do_not_differ(columns: int) -> None:
     scores = np.ones((8, columns))
-    assert max_t_pairs(scores, single_units(8), 0) == [False] * columns
+    assert max_t_differs_from(scores, single_units(8), 0) == [False] * columns
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.04, 0.2, 0.9])
@@ -392,7 +392,7 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs(alpha: float) -> None:
     )
     statistics = np.abs(gaps.sum(axis=0) / sizes)[:2]
     p_values = [np.mean(largest >= statistic - 1e-9) for statistic in statistics]
-    differs = max_t_pairs(scores, single_units(7), 0, alpha=alpha)
+    differs = max_t_differs_from(scores, single_units(7), 0, alpha=alpha)
     assert differs == [False, p_values[0] <= alpha, p_values[1] <= alpha]
 
 
