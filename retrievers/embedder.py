@@ -84,7 +84,8 @@ class Embedder:
         cache: stores the vectors of a cacheable encoder; None for no cache, as on the
             nodes of a cluster.
         dimensions: how many leading numbers of each vector are kept; None for all.
-        native_encoder: the same model at this size; cutting must give the same vectors.
+        native_encoder: the same model, asked for this size itself; cutting must give
+            the same vectors. None: they are not compared.
     """
 
     def __init__(
@@ -101,9 +102,9 @@ class Embedder:
             self._native_embedder = Embedder(native_encoder, cache)
         self._cut_dimensions = dimensions
         self._dimensions = 0
-        """Of the encoder's own vectors; 0 until the first is known."""
+        """Dimensions of the encoder's own vectors; 0 until the first is known."""
         self._lowest_cosine = math.nan
-        """Between cut and native vectors; NaN until they are compared."""
+        """The lowest between cut and native vectors; NaN until they are compared."""
 
     @property
     def cut_from(self) -> int | None:
@@ -112,7 +113,7 @@ class Embedder:
 
     @property
     def least_cosine(self) -> float | None:
-        """Between cut and native vectors; None if they were not compared."""
+        """The lowest between cut and native vectors; None if they were not compared."""
         return None if math.isnan(self._lowest_cosine) else self._lowest_cosine
 
     def embed(

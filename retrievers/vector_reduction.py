@@ -1,4 +1,9 @@
-"""Shorter vectors made from the full vectors of an encoder."""
+"""Smaller vectors made from the full vectors of an encoder.
+
+Cutting a vector to its first numbers is right only for models trained for it. If a
+service gives vectors of the smaller size itself, its *native* vectors, a few cut ones
+are compared with them.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,11 @@ from retrievers.ragged import as_dense, unit_rows
 from retrievers.stores.quantized import NumberFormat
 
 MAX_VERIFICATION_TEXTS = 20
-"""Texts that a service embeds at the smaller size, to verify that cutting is right."""
+"""Texts that a service embeds at the smaller size: few, because they are paid for."""
 MIN_VERIFIED_COSINE = 0.9999
-"""A cut vector and the native one with at least this cosine count as the same.
+"""A cut vector counts as the native one if their cosine is above this.
 
-Native vectors are those that the service gives if it is asked for the smaller size.
+Services round their numbers; vectors of another model or size are much farther apart.
 """
 _VERIFICATION_REMEDY = (
     "(proof = false skips this check; "
@@ -28,16 +33,18 @@ _VERIFICATION_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class VectorReduction:
-    """How shorter vectors are made from the full ones."""
+    """How smaller vectors are made from the full ones."""
 
     dimensions: int | None = None
     """Leading numbers of each vector that are kept; None for all."""
     quantization: NumberFormat | None = None
-    """The format of the numbers; None: they stay as they are."""
+    """The format of the numbers; None for the encoder's own."""
     native_encoder: Encoder | None = None
-    """Gives native vectors, which cutting must give, too."""
+    """The same model, asked for the smaller size itself; cut vectors are verified
+    against its vectors. None: they are not verified.
+    """
     derived_from: str = ""
-    """The retriever with the full vectors."""
+    """The retriever with the full vectors; "" if this one has its own."""
 
 
 def cut_vectors(embedded: Embedded, dimensions: int) -> Embedded:
@@ -65,24 +72,25 @@ def verify_cut_vectors(cut: DenseVectors, native: DenseVectors) -> float:
 
     Args:
         cut: vectors at length 1, of the same texts as the native ones.
-        native: vectors at length 1.
+        native: vectors at length 1, from the service.
 
     Raises:
         BackendError: the vectors differ.
     """
     if native.shape != cut.shape:
-        raise _difference(cut, f"vectors of {native.shape[1]}")
+        raise _differing_vectors_error(cut, f"vectors of {native.shape[1]}")
     lowest_cosine = _lowest_cosine(cut, native)
     if lowest_cosine <= MIN_VERIFIED_COSINE:
-        raise _difference(cut, f"others (the least cosine is {lowest_cosine:.4f})")
+        given = f"others (the least cosine is {lowest_cosine:.4f})"
+        raise _differing_vectors_error(cut, given)
     return lowest_cosine
 
 
-def _difference(cut: DenseVectors, native: str) -> BackendError:
-    """Return the error that a service gave other vectors, with these in words."""
+def _differing_vectors_error(cut: DenseVectors, given: str) -> BackendError:
+    """Return the error for vectors that differ; `given` says what the service gave."""
     return BackendError(
         f"cutting to {cut.shape[1]} dimensions differs from the service's own vectors "
-        f"of that size: the service gave {native} for {len(cut)} texts "
+        f"of that size: the service gave {given} for {len(cut)} texts "
         f"{_VERIFICATION_REMEDY}"
     )
 

@@ -76,7 +76,7 @@ class ModelJudge:
     the meter counts the items with a truncated text (`truncated`).
     """
 
-    prompt = PROMPTS_DIGEST
+    prompts_digest = PROMPTS_DIGEST
 
     def __init__(
         self, chat: Chat, *, meter: Meter, longest: int = MAX_TEXT_TOKENS

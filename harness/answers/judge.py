@@ -1,4 +1,4 @@
-"""The protocol of judges."""
+"""The protocol of judges, which give verdicts on texts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -6,20 +6,20 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from harness.records.judge_readings import ClaimPassage, EntailmentWord, JudgeIdentity
 from retrievers.errors import UnreadableReplies
 
-JudgeReply = TypeVar("JudgeReply")
-JudgeRequest = TypeVar("JudgeRequest")
+ReplyType = TypeVar("ReplyType")
+RequestType = TypeVar("RequestType")
 
 
-class IndexedReply(NamedTuple, Generic[JudgeReply]):
-    """The reply to one request."""
+class IndexedReply(NamedTuple, Generic[ReplyType]):
+    """The reply to one of several requests."""
 
     request_index: int
-    """The index of the request."""
-    reply: JudgeReply | None
+    """The position of its request among the requests of the call."""
+    reply: ReplyType | None
     """None if it is unreadable."""
 
 
-JudgeReplies = Iterator[IndexedReply[JudgeReply]]
+JudgeReplies = Iterator[IndexedReply[ReplyType]]
 """Replies in any order; a request whose index is missing has no reply."""
 
 
@@ -31,11 +31,11 @@ class Inquiry(NamedTuple):
 
 
 class GeneratedQuestions(NamedTuple):
-    """Questions that an answer would answer."""
+    """Questions that a model wrote for an answer."""
 
     questions: tuple[str, ...]
     noncommittal: tuple[bool, ...]
-    """For each, whether the model called the answer evasive."""
+    """Whether the model called the answer evasive, once for each question."""
 
 
 class Judge(Protocol):
@@ -43,10 +43,10 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """Kind, model and threshold: all that affects a verdict, except the prompt."""
+        """All that affects a verdict except the prompts, such as kind and model."""
 
     @property
-    def prompt(self) -> str:
+    def prompts_digest(self) -> str:
         """A digest of the prompts; "" without prompts."""
 
     @property
@@ -54,62 +54,62 @@ class Judge(Protocol):
         """The words "such as" with the first unreadable reply; "" if there was none."""
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
-        """Whether each text entails its claim."""
+        """How each text bears on its claim: entailed, contradicted or neutral."""
 
     def claims(self, texts: Sequence[str]) -> JudgeReplies[tuple[str, ...]]:
         """The claims that each text makes."""
 
     def helps(self, inquiries: Sequence[Inquiry]) -> JudgeReplies[bool]:
-        """Whether each text helps to answer its question."""
+        """Whether each text, a sentence, helps to answer its question."""
 
     def relevance(
         self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
-        """For each inquiry, one rating per wording of the prompt.
+        """The ratings of each text, a passage: one for each wording of the prompt.
 
-        A rating is 0, 1 or 2; None where the reply is unreadable. A judge that is not a
-        language model gives none.
+        A rating is 0, 1 or 2; None if the reply is unreadable. Only chat models give
+        ratings.
         """
 
     def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
-        """The questions that each text answers.
-
-        A judge that is not a language model gives none.
-        """
+        """The questions that each text answers; only chat models write them."""
 
 
 def identity_of(judge: Judge) -> JudgeIdentity:
     """Return what identifies a judge in each stored row: its name and its prompts."""
-    return JudgeIdentity(judge.name, judge.prompt)
+    return JudgeIdentity(judge.name, judge.prompts_digest)
 
 
 def ask_missing(
-    requests: Iterable[JudgeRequest],
-    is_known: Callable[[JudgeRequest], bool],
-    ask: Callable[[Sequence[JudgeRequest]], JudgeReplies[JudgeReply]],
-) -> dict[JudgeRequest, JudgeReply | None]:
-    """Request what is not known yet, each once.
-
-    If a judge's earlier replies are known, unreadable replies now are not an error.
+    requests: Iterable[RequestType],
+    is_known: Callable[[RequestType], bool],
+    ask: Callable[[Sequence[RequestType]], JudgeReplies[ReplyType]],
+) -> dict[RequestType, ReplyType | None]:
+    """Ask once for each distinct request that is not known.
 
     Returns:
-        The replies in the order of the requests; None if unreadable or missing.
+        Only the requests that were not known, in their order, with their replies; None
+        if a reply is unreadable or missing.
 
     Raises:
-        UnreadableReplies: there are no earlier replies, and every reply is unreadable.
+        UnreadableReplies: the judge stopped because its first replies were all
+            unreadable, and none of these requests was known.
 
-    >>> count_requests = lambda missing: iter([IndexedReply(0, len(missing))])
-    >>> ask_missing(["a", "b", "a"], {"b"}.__contains__, count_requests)
-    {'a': 1}
+    >>> def shout(requests):
+    ...     for index, text in enumerate(requests):
+    ...         yield IndexedReply(index, text.upper())
+    >>> ask_missing(["a", "b", "a"], {"b"}.__contains__, shout)
+    {'a': 'A'}
     """
     distinct = list(dict.fromkeys(requests))
     missing = [request for request in distinct if not is_known(request)]
-    replies: dict[int, JudgeReply | None] = {}
+    replies: dict[int, ReplyType | None] = {}
     try:
         if missing:
-            replies.update(ask(missing))  # pairs of an index and a reply
+            for index, reply in ask(missing):
+                replies[index] = reply  # noqa: PERF403 - kept if a later one raises
     except UnreadableReplies:
-        # Where some replies are known, the judge works: the readable ones are kept.
+        # Other requests have replies, so the judge works: leave these undefined.
         if len(missing) == len(distinct):
             raise
     return {request: replies.get(index) for index, request in enumerate(missing)}

@@ -31,7 +31,7 @@ class UnpromptedJudge:
     A text's claims are its sentences; there are no ratings and no questions.
     """
 
-    prompt = ""
+    prompts_digest = ""
     unreadable_example = ""
 
     def __init__(self, threshold: float) -> None:

@@ -24,12 +24,15 @@ from retrievers.remedy import compose_remedy
 from retrievers.types import Query
 
 MAX_LOST_SHARE = 0.1
-"""Share of the labels, at most, that may be lost for any reason."""
+"""Largest share of the labels that may be lost, for all reasons together."""
 MIN_LABELS_OF_ONE_CAUSE = 3
-"""Labels from which on one cause is reported as one problem."""
+"""Labels or queries from which on one cause is reported as one problem."""
 MAX_SHOWN_PASSAGE_LENGTH = 80
+"""Characters of a passage in a note: about one line of a terminal."""
 MAX_SHOWN_LABELS = 3
+"""Labels that a message gives as examples."""
 MAX_NOTE_LENGTH = 240
+"""Characters of a note: about three lines of a terminal."""
 
 
 class UnmatchedLabel(NamedTuple):
@@ -49,16 +52,20 @@ class TableColumn(NamedTuple):
 
 @dataclass(slots=True)
 class MatchedLabels:
-    """The labels of a data set with the ids of their documents."""
+    """The labels of a data set with the ids of their documents.
+
+    Counts are of the documents that each query names: a document that one query names
+    twice counts once.
+    """
 
     labels: dict[str, Labels] = field(default_factory=dict)
     matched_by: Counter[str] = field(default_factory=Counter)
     """How labels identify their documents -> how many do."""
     unmatched: list[UnmatchedLabel] = field(default_factory=list)
-    lost_by_cause: Counter[str] = field(default_factory=Counter)
+    lost_label_counts: Counter[str] = field(default_factory=Counter)
     """Why labels are lost -> how many are."""
-    lost: list[PlacedLabels] = field(default_factory=list)
-    """The labels of queries that lose all their relevant documents."""
+    queries_without_relevant: list[PlacedLabels] = field(default_factory=list)
+    """The labels, as they were read, of queries that lose all relevant documents."""
 
     def add(
         self,
@@ -66,35 +73,54 @@ class MatchedLabels:
         matches: Mapping[str, IdMatch],
         problems: ReadProblems,
     ) -> None:
-        """Add the labels of a query under document ids; unknown documents are noted."""
+        """Add the labels of a query under document ids; note unknown documents."""
         labels = placed.labels
         names: dict[str, str] = {}
-        position_by_unknown: dict[str, int] = {}
-        for position, document in enumerate(labels.documents):
+        for document, position in _first_positions(labels.documents).items():
             match = matches.get(document)
-            if match is None:
-                position_by_unknown.setdefault(document, position)
-            else:
+            if match is not None:
                 names[document] = match.document
                 self.matched_by[match.matched_by] += 1
-        for document, position in position_by_unknown.items():
-            if labels.quoted:
-                self.lost_by_cause["are passages that no document holds"] += 1
-                passage = " ".join(document.split())[:MAX_SHOWN_PASSAGE_LENGTH]
-                problems.note("unmatched-context", f"{placed.query_id}: {passage}")
+            elif labels.quoted:
+                self._note_unknown_passage(placed.query_id, document, problems)
             else:
                 location = placed.location.of_document(position)
                 label = UnmatchedLabel(location, placed.query_id, document)
-                self.lost_by_cause["name no document"] += 1
-                self.unmatched.append(label)
-                query = _query_or_line(label, problems)
-                problems.note("dangling-document", f"{query} {document}")
-        is_renamed = any(document != name for document, name in names.items())
-        if position_by_unknown or is_renamed:
+                self._note_unknown_document(label, problems)
+        if any(names.get(document) != document for document in labels.documents):
             labels = labels.with_renamed_documents(names)
         if placed.labels.relevant and not labels.relevant:
-            self.lost.append(placed)
+            self.queries_without_relevant.append(placed)
         self.labels[placed.query_id] = replace(labels, quoted=False)
+
+    def add_unknown_query(self, placed: PlacedLabels, problems: ReadProblems) -> None:
+        """Count the labels of a query that does not exist, and note the query."""
+        problems.note("dangling-query", placed.query_id)
+        count = len(set(placed.labels.documents))
+        self.lost_label_counts["are of queries that do not exist"] += count
+
+    def _note_unknown_passage(
+        self, query_id: str, quotation: str, problems: ReadProblems
+    ) -> None:
+        self.lost_label_counts["are passages that no document holds"] += 1
+        passage = " ".join(quotation.split())[:MAX_SHOWN_PASSAGE_LENGTH]
+        problems.note("unmatched-context", f"{query_id}: {passage}")
+
+    def _note_unknown_document(
+        self, label: UnmatchedLabel, problems: ReadProblems
+    ) -> None:
+        self.lost_label_counts["name no document"] += 1
+        self.unmatched.append(label)
+        query = _query_or_line(label.query_id, label.location, problems)
+        problems.note("dangling-document", f"{query} {label.document}")
+
+
+def _first_positions(documents: Iterable[str]) -> dict[str, int]:
+    """Return the first position of each document, in their order."""
+    positions: dict[str, int] = {}
+    for position, document in enumerate(documents):
+        positions.setdefault(document, position)
+    return positions
 
 
 def match_labels(
@@ -112,39 +138,46 @@ def match_labels(
         problems: takes the problems and the notes.
         documents: the ids of the corpus.
         queries: by id.
-        drop: whether labels of unknown queries and documents are dropped, not refused.
+        drop: whether labels of unknown queries and documents are dropped. If not, each
+            of them is a problem. If more than one label in ten is lost, that is a
+            problem either way.
     """
     all_labels = [PlacedLabels(*row) for row in source.labels(problems)]
-    guessed_columns = [
-        column
-        for column in columns_read_as(problems, DOCUMENT_ID_KINDS)
-        if not _is_named_as_id(column.column)
-    ]
+    guessed_columns = _guessed_columns(problems)
     matches = _find_documents(
-        source, documents, all_labels, any_label=bool(guessed_columns)
+        source, documents, all_labels, may_be_texts=bool(guessed_columns)
     )
     if not drop and queries:
-        _refuse_unknown_queries(all_labels, queries, problems)
+        _report_unknown_queries(all_labels, queries, problems)
     matched = MatchedLabels()
     for placed in all_labels:
         query = queries.get(placed.query_id)
         if query is None:
-            problems.note("dangling-query", placed.query_id)
-            count = len(placed.labels.documents)
-            matched.lost_by_cause["are of queries that do not exist"] += count
+            matched.add_unknown_query(placed, problems)
             continue
         if not query.text.strip():
-            _add_blank_query(placed, problems)
+            _report_blank_query(placed, problems)
         matched.add(placed, matches, problems)
     if documents.ids:
-        _note_lost_queries(matched.lost, documents, problems)
+        _note_queries_without_relevant(
+            matched.queries_without_relevant, documents, problems
+        )
     if documents.ids and not drop:
-        _refuse_unknown_documents(matched, guessed_columns, documents, problems)
+        _report_unknown_documents(matched, guessed_columns, documents, problems)
     _place_spans(matched, all_labels, source, problems)
     if documents.ids and queries:
         file = all_labels[0].location.file if all_labels else ""
-        _refuse_losses(matched, documents, problems, file)
+        _report_lost_labels(matched, documents, problems, file)
     return matched
+
+
+def _guessed_columns(problems: ReadProblems) -> list[TableColumn]:
+    """Return the columns read as document ids although their names do not say so."""
+    return [
+        column
+        for column in columns_read_as(problems, DOCUMENT_ID_KINDS)
+        if not _is_named_as_id(column.column)
+    ]
 
 
 def _place_spans(
@@ -155,7 +188,7 @@ def _place_spans(
 ) -> None:
     """Find labelled spans in their documents, in a pass if there are any.
 
-    Not beside other problems: a span of a document that does not exist is none.
+    Skipped if there are problems already: a span may be of a missing document.
     """
     if problems or not any(labels.written_spans for labels in matched.labels.values()):
         return
@@ -164,14 +197,14 @@ def _place_spans(
     matched.labels = place_spans(matched.labels, locations, corpus, problems)
 
 
-def _note_lost_queries(
-    lost: Iterable[PlacedLabels], documents: CheckedDocuments, problems: ReadProblems
+def _note_queries_without_relevant(
+    queries_without_relevant: Iterable[PlacedLabels],
+    documents: CheckedDocuments,
+    problems: ReadProblems,
 ) -> None:
-    """Note each query that loses all its relevant documents, with what they name."""
-    for placed in lost:
-        query = placed.query_id
-        if has_unnamed_queries(problems, placed.location):
-            query = str(placed.location)
+    """Note each query that loses all its relevant documents, with their names."""
+    for placed in queries_without_relevant:
+        query = _query_or_line(placed.query_id, placed.location, problems)
         first = placed.labels.relevant[0]
         names = first_names([*map(repr, placed.labels.relevant)], MAX_SHOWN_LABELS)
         nearest = documents.nearest(first)
@@ -189,7 +222,7 @@ def _find_documents(
     documents: CheckedDocuments,
     all_labels: Sequence[PlacedLabels],
     *,
-    any_label: bool,
+    may_be_texts: bool,
 ) -> dict[str, IdMatch]:
     """Return the documents that labels name.
 
@@ -199,23 +232,25 @@ def _find_documents(
         source: has the documents.
         documents: their ids.
         all_labels: the labels of all queries.
-        any_label: whether any label may be the whole text of a document.
+        may_be_texts: whether labels may be whole texts of documents, although no column
+            says so.
     """
     is_quote_by_label: dict[str, bool] = {}
     for placed in all_labels:
+        # Labels are read in one way each: were one both, the last query would count.
         labels = placed.labels
         is_quote_by_label |= dict.fromkeys(labels.documents, labels.quoted)
     matches = documents.match(is_quote_by_label)
     text_by_label: dict[str, str] = {}
     quotes: set[str] = set()
     for label, is_quote in is_quote_by_label.items():
-        if label in matches or not (any_label or is_quote):
+        if label in matches or not (may_be_texts or is_quote):
             continue
         text_by_label[label] = normalise_text(label)
         if is_quote:
             quotes.add(text_by_label[label])
     texts = set(filter(None, text_by_label.values()))
-    if not texts or documents.by_field:
+    if not texts or documents.by_field:  # labels that name a field are no texts
         return matches
     corpus = (document for _, document in source.documents(ReadProblems()))
     id_by_text = documents_with_text(texts, corpus, full_texts=texts - quotes)
@@ -225,14 +260,17 @@ def _find_documents(
     return matches
 
 
-def _query_or_line(label: UnmatchedLabel, problems: ReadProblems) -> str:
+def _query_or_line(
+    query_id: str, location: SourceLocation, problems: ReadProblems
+) -> str:
     """Return the query's id, or the line if queries have no ids of their own."""
-    if has_unnamed_queries(problems, label.location):
-        return str(label.location)
-    return label.query_id
+    if has_unnamed_queries(problems, location):
+        return str(location)
+    return query_id
 
 
-def _add_blank_query(placed: PlacedLabels, problems: ReadProblems) -> None:
+def _report_blank_query(placed: PlacedLabels, problems: ReadProblems) -> None:
+    """Add the problem of labels whose query has no text."""
     query = f"judged query {placed.query_id!r}"
     if has_unnamed_queries(problems, placed.location):
         query = "a judged query"
@@ -240,12 +278,15 @@ def _add_blank_query(placed: PlacedLabels, problems: ReadProblems) -> None:
     problems.add(placed.location, f"{query} is blank", remedy)
 
 
-def _refuse_unknown_queries(
+def _report_unknown_queries(
     all_labels: Sequence[PlacedLabels],
     queries: Mapping[str, Query],
     problems: ReadProblems,
 ) -> None:
-    """Add the problem of labels whose query does not exist; one if that is all."""
+    """Add a problem for each labelled query that does not exist.
+
+    One problem if none of them exists, and there are three or more.
+    """
     unknown = [placed for placed in all_labels if placed.query_id not in queries]
     if len(unknown) == len(all_labels) >= MIN_LABELS_OF_ONE_CAUSE:
         example = next(iter(queries))
@@ -266,43 +307,47 @@ def _refuse_unknown_queries(
         problems.add(location, problem, remedy)
 
 
-def _refuse_unknown_documents(
+def _report_unknown_documents(
     matched: MatchedLabels,
     guessed_columns: Sequence[TableColumn],
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
-    """Add the problem of labels that name no document: one for each cause."""
+    """Add the problems of labels that name no document: one for each cause."""
+    # The reader of a folder writes these notes as "FILE: WHY".
     unconverted = problems.notes.get("unconverted-file", ())
     failures = dict(note.split(": ", 1) for note in unconverted)
     unmatched = matched.unmatched
-    names = {label.document: None for label in unmatched}
-    unknown_names = [name for name in names if name not in failures]
+    distinct_names = dict.fromkeys(label.document for label in unmatched)
+    unknown_names = [name for name in distinct_names if name not in failures]
     has_many = len(unknown_names) >= MIN_LABELS_OF_ONE_CAUSE
     folder = common_folder(unknown_names) if has_many else ""
-    examples = first_names([*map(repr, unknown_names)], MIN_LABELS_OF_ONE_CAUSE)
+    examples = first_names([*map(repr, unknown_names)], MAX_SHOWN_LABELS)
     none_matches = not matched.matched_by
+    # The column was only guessed to name documents, and none of its values does.
     if guessed_columns and none_matches and len(unmatched) > 1 and not folder:
-        _add_wrong_column(guessed_columns[0], examples, documents, problems)
+        _report_wrong_column(guessed_columns[0], examples, documents, problems)
         return
+    # One folder is missing, or the labels have ids of another kind.
     if has_many and (folder or none_matches):
-        labels = count_of(len(unknown_names), "label")
+        subject = count_of(len(unknown_names), "label")
         if folder:
-            labels += f" begin with {folder!r} and"
-        problem = f"{labels} name no document: {examples}; {documents.example()}"
+            subject += f" begin with {folder!r} and"
+        problem = f"{subject} name no document: {examples}; {documents.example()}"
         remedy = compose_remedy("correct the ids, or ", DROP_REMEDY)
         problems.add(unmatched[0].location.file, problem.rstrip("; "), remedy)
         unmatched = [label for label in unmatched if label.document in failures]
     for label in unmatched:
-        _add_unknown_document(label, failures, documents, problems)
+        _report_unknown_document(label, failures, documents, problems)
 
 
-def _add_wrong_column(
+def _report_wrong_column(
     guessed: TableColumn,
     examples: str,
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
+    """Add the problem of a column that has other values than ids of documents."""
     problem = (
         f"Column {guessed.column!r}: no value is a document id. "
         f"Found {examples}; {documents.example()}"
@@ -316,12 +361,20 @@ def _add_wrong_column(
     problems.add(guessed.file, problem.rstrip("; "), remedy)
 
 
-def _add_unknown_document(
+def _report_unknown_document(
     label: UnmatchedLabel,
     failures: Mapping[str, str],
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
+    """Add the problem of a label whose document is unknown or could not be converted.
+
+    Args:
+        label: names the document.
+        failures: file -> why it could not be converted.
+        documents: the ids of the corpus.
+        problems: takes the problem.
+    """
     subject = f"query {label.query_id!r} names"
     if has_unnamed_queries(problems, label.location):
         subject = "names"
@@ -336,25 +389,32 @@ def _add_unknown_document(
     problems.add(label.location, problem, remedy)
 
 
-def _refuse_losses(
+def _report_lost_labels(
     matched: MatchedLabels,
     documents: CheckedDocuments,
     problems: ReadProblems,
     file: str,
 ) -> None:
-    """Add a problem if more than one label in ten is lost, for any reason."""
-    lost = matched.lost_by_cause.total()
-    total = lost + matched.matched_by.total()
-    if problems or lost <= MAX_LOST_SHARE * total:
+    """Add a problem if more than one label in ten is lost, for all reasons together.
+
+    Skipped if there are problems already: they are about the same labels.
+    """
+    lost_count = matched.lost_label_counts.total()
+    total = lost_count + matched.matched_by.total()
+    if problems or lost_count <= MAX_LOST_SHARE * total:
         return
     causes = ", ".join(
-        f"{count:,} {cause}" for cause, count in matched.lost_by_cause.items() if count
+        f"{count:,} {cause}"
+        for cause, count in matched.lost_label_counts.items()
+        if count
     )
     example = ""
     if matched.unmatched:
         document = matched.unmatched[0].document
         example = f", such as {document!r}; {documents.example()}".rstrip("; ")
-    problem = f"{lost:,} of {total:,} labels are lost, more than one in ten: {causes}"
+    problem = (
+        f"{lost_count:,} of {total:,} labels are lost, more than one in ten: {causes}"
+    )
     remedy = "correct them, or remove them from the file"
     problems.add(file, f"{problem}{example}", remedy)
 

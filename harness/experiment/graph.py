@@ -9,7 +9,11 @@ from harness.experiment.vector_configs import DenseConfig
 
 
 def direct_parts(config: RetrieverConfig) -> tuple[str | RetrieverConfig, ...]:
-    """Return the retrievers that a retriever uses: names, or tables."""
+    """Return the retrievers that search for a retriever: names, or tables.
+
+    The retriever whose vectors are cut or quantized (`derived_from`) is not among them:
+    it does not search.
+    """
     match config:
         case FusionConfig() | AgentConfig():
             return config.of
@@ -19,7 +23,10 @@ def direct_parts(config: RetrieverConfig) -> tuple[str | RetrieverConfig, ...]:
 
 
 def used_retrievers(config: RetrieverConfig) -> tuple[str, ...]:
-    """Return the names of the retrievers that a retriever or its parts use."""
+    """Return the names of the retrievers that a retriever needs.
+
+    These are its parts, the parts of its inner tables, and `derived_from`.
+    """
     return tuple(dict.fromkeys(_used_names(config)))
 
 

@@ -11,6 +11,7 @@ import pytest
 from harness.dataset import DatasetReference, load_dataset
 from harness.dataset.dataset import Dataset
 from harness.dataset.readers.front_matter import read_front_matter
+from retrievers.errors import InputError
 from tests.support.layouts import jsonl
 
 SURVEY = """# アンケート概要
@@ -125,6 +126,20 @@ def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
     assert len(dataset.labels) == 38 and dataset.labels["1"].grades == {"d1": 1}
     assert dataset.data_quality["dangling-document"] == ("1 none",)
     assert dataset.data_quality["dangling-query"] == ("9",)
+
+
+def test_a_document_that_a_query_names_twice_is_one_label(tmp_path: Path) -> None:
+    """1 of 9 is more than one in ten; 1 of 17 would not be."""
+    documents = [{"id": f"d{n}", "text": f"text {n}"} for n in range(8)]
+    queries = [
+        {"query_id": f"q{n}", "query": f"which {n}?", "relevant": [f"d{n}", f"d{n}"]}
+        for n in range(8)
+    ]
+    queries[0]["relevant"] = ["d0", "d0", "none"]
+    jsonl(tmp_path / "documents.jsonl", documents)
+    jsonl(tmp_path / "queries.jsonl", queries)
+    with pytest.raises(InputError, match="1 of 9 labels are lost"):
+        load_dataset(DatasetReference(tmp_path), drop_dangling=True)
 
 
 def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
