@@ -27,29 +27,31 @@ from retrievers.retriever import Retriever, read_facts
 from retrievers.services.concurrency import completed
 
 PairPositions = Sequence[Sequence[int]]
+"""Groups of pairs, as positions in `_ScoringPlan.pairs`."""
 
 
 class _ScoringPlan(NamedTuple):
     """The pairs of several queries, and how they are scored."""
 
     pairs: Sequence[TextPair]
+    """The distinct pairs; those of a listwise reranker are distinct within a list."""
     keys: Sequence[bytes]
     """The pairs' keys in the cache."""
-    requests: PairPositions
-    """The positions of the pairs of each request."""
-    query_rows: PairPositions
-    """The positions of the pairs of each query, in the order of its hits."""
+    request_positions: PairPositions
+    """The pairs of each request."""
+    query_positions: PairPositions
+    """The pairs of each query, in the order of its hits."""
 
 
 class Reranked(Retriever):
     """Another retriever, its first hits put into a better order.
 
     Args:
-        retriever: finds the hits.
+        retriever: the first stage, which finds the hits.
         reranker: scores pairs of a query and a document: a CrossEncoder's name, folder
             or object, a table, or a reranker.
         depth: how many hits of each query are reranked; None for the reranker's own
-            depth, or 10.
+            depth, or 10. A search may return more hits: the others stay below them.
 
     >>> from retrievers import BM25
     >>> reranked = Reranked(BM25(), "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20)
@@ -60,15 +62,15 @@ class Reranked(Retriever):
     def __init__(
         self, retriever: Retriever, reranker: Any, *, depth: int | None = None
     ) -> None:
-        self._retriever = retriever
+        self._first_stage = retriever
         self._reranker_source = reranker
         self._depth = depth
         self._reranker: Reranker | None = None
+        self._resources: Resources | None = None
         if is_model(reranker) and depth is None:
             self._reranker = reranker
         else:
             self._reranker_table()  # raises InputError if it is not a reranker
-        self._resources: Resources
 
     @property
     def reranker(self) -> Reranker:
@@ -80,14 +82,14 @@ class Reranked(Retriever):
 
     @property
     def answers_here(self) -> bool:
-        """Whether the model runs on this machine, and is loaded."""
+        """Whether the reranker runs on this machine, and its model is loaded."""
         return self.reranker.runs_here and self.reranker.is_loaded
 
     def to_config(self) -> dict[str, Any]:
         """Return its table in an experiment file."""
         return {
             "kind": "rerank",
-            "of": self._retriever.to_config(),
+            "of": self._first_stage.to_config(),
             "rerank": self._reranker_table(),
         }
 
@@ -96,8 +98,8 @@ class Reranked(Retriever):
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
-        """The retriever that finds the hits."""
-        return (self._retriever,)
+        """The first stage."""
+        return (self._first_stage,)
 
     @property
     def facts(self) -> RetrieverFacts:
@@ -105,10 +107,10 @@ class Reranked(Retriever):
         reranker = RerankerFacts(
             model=model_facts(self.reranker), depth=self.reranker.depth
         )
-        return replace(read_facts(self._retriever), reranker=reranker)
+        return replace(read_facts(self._first_stage), reranker=reranker)
 
     def with_parts(self, parts: tuple[Retriever, ...]) -> Reranked:
-        """Return the same reranker of another retriever's hits."""
+        """Return a reranked retriever with this reranker and another first stage."""
         return Reranked(parts[0], self.reranker)
 
     def check(self) -> None:
@@ -119,25 +121,37 @@ class Reranked(Retriever):
         """Receive the run's cache, and its documents, which the reranker reads."""
         self._resources = resources
 
+    @property
+    def _run_resources(self) -> Resources:
+        if self._resources is None:
+            raise RuntimeError("index or setup comes before a search")
+        return self._resources
+
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the first stage."""
-        if not hasattr(self, "_resources"):
-            self.setup(own_resources(self, documents))
+        if self._resources is None:
+            self._resources = own_resources(self, documents)
             documents = self._resources.corpus
-        self._retriever.index(documents, meter)
+        self._first_stage.index(documents, meter)
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return each query's hits, the first of them ordered by the reranker."""
-        candidates = self._retriever.search(queries, depth, meter)
+        """Return each query's hits, the first of them ordered by the reranker.
+
+        Args:
+            queries: they are searched together.
+            depth: how many hits the first stage finds.
+            meter: times and counts the stages.
+        """
+        candidates = self._first_stage.search(queries, depth, meter)
         pair_counts = [min(self.reranker.depth, len(ranking)) for ranking in candidates]
         with meter.stage("rerank", total=sum(pair_counts)):
             return self.rerank(queries, candidates, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Rank for one query, without any cache."""
-        candidates = self._retriever.answer(query, depth, meter)
+        candidates = self._first_stage.answer(query, depth, meter)
         with meter.stage("rerank"):
             return self.rerank_alone(query, candidates, meter)
 
@@ -146,10 +160,10 @@ class Reranked(Retriever):
         load_model(self.reranker, meter)
         [pairs] = self._query_pairs([query], [candidates])
         scores = np.zeros(len(pairs))
-        for request in self.reranker.batches(pairs):
-            request_pairs = [pairs[i] for i in request]
-            scored = self._request(request_pairs, single_call(meter))
-            scores[list(request)] = scored.scores
+        for positions in self.reranker.batches(pairs):
+            request_pairs = [pairs[i] for i in positions]
+            scored = self._send_request(request_pairs, single_call(meter))
+            scores[list(positions)] = scored.scores
         return rank_reranked_first(candidates, scores)
 
     def rerank(
@@ -171,12 +185,12 @@ class Reranked(Retriever):
         scored = self._score_pairs(plan, meter)
         meter.count(lost_tokens=int(scored.truncated_tokens.sum()))
         reranked = []
-        for query, ranking, rows in zip(
-            queries, candidates, plan.query_rows, strict=True
+        for query, ranking, positions in zip(
+            queries, candidates, plan.query_positions, strict=True
         ):
-            if scored.truncated_tokens[rows].any():
+            if scored.truncated_tokens[positions].any():
                 meter.note("truncated-pair", query.id)
-            reranked.append(rank_reranked_first(ranking, scored.scores[rows]))
+            reranked.append(rank_reranked_first(ranking, scored.scores[positions]))
         return reranked
 
     def _query_pairs(
@@ -185,7 +199,7 @@ class Reranked(Retriever):
         """Return the pairs of each query and its first hits."""
         first_hits = [ranking.doc_ids[: self.reranker.depth] for ranking in candidates]
         distinct_ids = set().union(*first_hits)
-        documents = self._resources.corpus.contents(distinct_ids)
+        documents = self._run_resources.corpus.contents(distinct_ids)
         pairs_by_query = []
         for query, doc_ids in zip(queries, first_hits, strict=True):
             pairs = [(query.text, documents[doc_id].content) for doc_id in doc_ids]
@@ -193,20 +207,20 @@ class Reranked(Retriever):
         return pairs_by_query
 
     def _plan(self, pairs_by_query: Sequence[Sequence[TextPair]]) -> _ScoringPlan:
-        """Return the distinct pairs, and how they are scored."""
+        """Return the distinct pairs of all queries, and how they are scored."""
         if self.reranker.is_listwise:
             return self._plan_lists(pairs_by_query)
         distinct = sorted(set().union(*pairs_by_query), key=_request_order)
         position_of_pair = {pair: i for i, pair in enumerate(distinct)}
         pair_texts = map(_pair_text, distinct)
-        query_rows = [
+        query_positions = [
             list(map(position_of_pair.__getitem__, pairs)) for pairs in pairs_by_query
         ]
         return _ScoringPlan(
             pairs=distinct,
             keys=text_keys(self.reranker.fingerprint, "pair", pair_texts),
-            requests=list(self.reranker.batches(distinct)),
-            query_rows=query_rows,
+            request_positions=list(self.reranker.batches(distinct)),
+            query_positions=query_positions,
         )
 
     def _plan_lists(self, pairs_by_query: Sequence[Sequence[TextPair]]) -> _ScoringPlan:
@@ -217,32 +231,32 @@ class Reranked(Retriever):
         start_of_list: dict[tuple[TextPair, ...], int] = {}
         key_texts: list[str] = []
         pairs: list[TextPair] = []
-        requests: list[list[int]] = []
+        request_positions: list[list[int]] = []
         for distinct_list in dict.fromkeys(map(tuple, pairs_by_query)):
             start = len(pairs)
             start_of_list[distinct_list] = start
-            requests.extend(
-                _shift_positions(request, start)
-                for request in self.reranker.batches(distinct_list)
+            request_positions.extend(
+                _shift_positions(positions, start)
+                for positions in self.reranker.batches(distinct_list)
             )
             list_text = "".join(map(_pair_text, distinct_list))
             encoded_text = list_text.encode("utf-8", "surrogatepass")
             digest = hashlib.blake2b(encoded_text).hexdigest()
             key_texts += [f"{digest} {_pair_text(pair)}" for pair in distinct_list]
             pairs += distinct_list
-        query_rows = []
+        query_positions = []
         for query_pairs in pairs_by_query:
             start = start_of_list[tuple(query_pairs)]
-            query_rows.append(range(start, start + len(query_pairs)))
+            query_positions.append(range(start, start + len(query_pairs)))
         keys = text_keys(self.reranker.fingerprint, "list", key_texts)
-        return _ScoringPlan(pairs, keys, requests, query_rows)
+        return _ScoringPlan(pairs, keys, request_positions, query_positions)
 
     def _score_pairs(self, plan: _ScoringPlan, meter: Meter) -> PairScores:
-        """Return the pairs' scores; each answer is stored at once.
+        """Return the pairs' scores: those in the cache, and those that are requested.
 
-        Pairs in the cache are not sent.
+        Each answer is cached at once, so a stopped run resumes.
         """
-        cache = self._resources.cache
+        cache = self._run_resources.cache
         pair_count = len(plan.pairs)
         all_scores = PairScores(
             scores=np.zeros(pair_count),
@@ -255,6 +269,7 @@ class Reranked(Retriever):
         requests = self._missing_requests(plan, missing)
         sent_count = sum(map(len, requests))
         cached_count = pair_count - sent_count
+        # The others are added to `texts` when their scores arrive: it is the progress.
         meter.count(texts=cached_count, cached=cached_count)
         if not requests:
             return all_scores
@@ -262,7 +277,7 @@ class Reranked(Retriever):
 
         def send(positions: list[int], stopped: Stop) -> PairScores:
             pairs = [plan.pairs[i] for i in positions]
-            return self._request(pairs, Call(meter, stopped))
+            return self._send_request(pairs, Call(meter, stopped))
 
         answers = completed(send, requests, width=self.reranker.concurrency)
         for positions, scored in answers:
@@ -275,23 +290,28 @@ class Reranked(Retriever):
     def _missing_requests(
         self, plan: _ScoringPlan, missing: set[int]
     ) -> list[list[int]]:
-        """Return the requests without cached pairs; a list is sent whole or not."""
+        """Return the positions of the pairs to send, request by request.
+
+        Cached pairs are left out; but a listwise request is sent whole if any of its
+        pairs is missing, since each score depends on the whole list.
+        """
         requests = []
-        for planned_request in plan.requests:
-            positions = [i for i in planned_request if i in missing]
+        for planned_positions in plan.request_positions:
+            positions = [i for i in planned_positions if i in missing]
             if positions and self.reranker.is_listwise:
-                positions = list(planned_request)
+                positions = list(planned_positions)
             if positions:
                 requests.append(positions)
         return requests
 
-    def _request(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
+    def _send_request(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
         """Send one request and check the answer."""
         scores, tokens, truncated = self.reranker.score(pairs, call)
         if not len(scores) == len(tokens) == len(truncated) == len(pairs):
             raise BackendError(f"returned {len(scores)} scores for {len(pairs)} pairs")
-        if not np.isfinite(scores).all():
-            number = int(np.argmin(np.isfinite(scores))) + 1
+        not_finite = np.flatnonzero(~np.isfinite(scores))
+        if len(not_finite):
+            number = int(not_finite[0]) + 1
             problem = f"the score of pair {number} of {len(scores)} is NaN or infinity"
             raise BackendError(problem)
         return PairScores(np.asarray(scores, dtype=np.float64), tokens, truncated)
@@ -325,11 +345,13 @@ def _pair_text(pair: TextPair) -> str:
 def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
     """Rank the first candidates by their scores.
 
-    The others follow below, each a step of rounding lower. Passages follow their
-    documents: those of the first document come first, in the order that they had.
+    The others follow below them, in their order. Passages follow their documents: those
+    of the first document come first, in the order that they had.
     """
     if not len(scores):
         return candidates
+    # Four rounding steps apart, so that `round_scores` never ties them; as if the
+    # largest score were 1 or more, since all of them may be 0.
     step = 4 * SCORE_RESOLUTION * max(float(np.abs(scores).max()), 1.0)
     unscored_count = len(candidates) - len(scores)
     lower_scores = float(scores.min()) - step * np.arange(1, unscored_count + 1)
@@ -345,7 +367,8 @@ def _order_by_document(
 ) -> Iterator[Passage]:
     """Yield passages in the order of their documents, with the documents' scores.
 
-    Passages of documents that were not among the candidates come last, as they were.
+    Passages of documents that were not among the candidates come last, in their order,
+    with the last document's score.
     """
     rank_by_document = {doc_id: rank for rank, doc_id in enumerate(ranking.doc_ids)}
     last_score = float(ranking.scores[-1])
