@@ -55,7 +55,7 @@ class AxisEffect:
 
 @dataclass(frozen=True, slots=True)
 class SweepChoice:
-    """The configuration with the highest mean, and its gain (DEFINITIONS, Sweeps)."""
+    """The configuration with the highest mean, and its gain."""
 
     default: str
     chosen: str

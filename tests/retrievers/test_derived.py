@@ -1,4 +1,4 @@
-"""Retrievers with smaller vectors of one embedding, checked by other programs."""
+"""Retrievers derived from one embedding: cut and quantized vectors."""
 
 from __future__ import annotations
 
@@ -25,11 +25,25 @@ from tests.support.small import ends, planned, refusal
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
-ALL = ("paid", "paid-int8", "paid-binary", "paid-64", "paid-64-int8", "paid-64-binary")
+VECTOR_BYTES = {
+    "paid": 128 * 4,
+    "paid-int8": 128,
+    "paid-binary": 128 // 8,
+    "paid-64": 64 * 4,
+    "paid-64-int8": 64,
+    "paid-64-binary": 64 // 8,
+}
+"""Retriever -> bytes of one vector."""
+ALL = tuple(VECTOR_BYTES)
 PRICE = 2e-6
+"""Dollars per token: `price = 2` is per million."""
+DIMENSIONS = 12
+CALIBRATED = 120
+"""Documents of the first upsert, by which int8's levels are set."""
 
 
-def paid(url, more=""):
+def paid_retrievers_toml(url, more=""):
+    """A paid encoder with the retrievers derived from it; `more` ends `derive`."""
     encoder = (
         'kind = "openai", model = "text-embedding-3-small", '
         f'base_url = "{url}", price = 2'
@@ -41,55 +55,46 @@ def paid(url, more=""):
     )
 
 
-def vectors(seed, count, dimensions):
-    return (
-        np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
-    )
+def random_vectors(seed, count, dimensions):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(count, dimensions)).astype(np.float32)
 
 
-seeds = st.integers(0, 2**32)
+SEEDS = st.integers(0, 2**32)
 
 
-@given(seeds, st.integers(1, 60), st.integers(1, 40))
+@given(SEEDS, st.integers(1, 60), st.integers(1, 40))
 def test_levels_and_bits_are_those_of_sentence_transformers(seed, count, dimensions):
     from sentence_transformers.util.quantization import quantize_embeddings
 
-    calibrating = vectors(seed, count, dimensions)
-    others = vectors(seed + 1, 5, dimensions)
+    calibrating = random_vectors(seed, count, dimensions)
+    # Some of their numbers are outside the calibrated range.
+    others = random_vectors(seed + 1, 5, dimensions)
     ranges = np.stack([calibrating.min(axis=0), calibrating.max(axis=0)])
-    for batch in (
-        calibrating,
-        others,
-    ):  # what lies outside of the calibrated range included
+    levels = calibrate_levels(calibrating)
+    for batch in (calibrating, others):
         theirs = quantize_embeddings(batch, "uint8", ranges=ranges).astype(np.int16)
-        ours = (
-            quantize_to_bytes(batch, calibrate_levels(calibrating)) - theirs
-        )  # half a step apart
-        assert ours.min() >= 0 and ours.max() <= 1
+        # Ours rounds to the nearest level, theirs down.
+        level_differences = quantize_to_bytes(batch, levels) - theirs
+        assert level_differences.min() >= 0 and level_differences.max() <= 1
         np.testing.assert_array_equal(
             quantize_to_bits(batch), quantize_embeddings(batch, "ubinary")
         )
 
 
-@given(seeds, st.integers(2, 60))
+@given(SEEDS, st.integers(2, 60))
 def test_a_level_is_within_half_a_step_of_its_number_and_extremes_resist_noise(
     seed, count
 ):
     """If extremes were on the edge of a level, 1e-7 would move scores by 2e-4."""
-    numbers = vectors(seed, count, 12)
+    numbers = random_vectors(seed, count, DIMENSIONS)
     buckets = calibrate_levels(numbers)
-    far = np.abs(
-        dequantize_bytes(quantize_to_bytes(numbers, buckets), buckets) - numbers
-    )
-    rounding = (
-        4 * np.finfo(np.float32).eps * np.abs(numbers).max()
-    )  # of numbers that are close together
-    assert (far <= buckets.steps * 0.5 + rounding).all()
-    noise = (
-        np.random.default_rng(seed)
-        .uniform(-1e-7, 1e-7, numbers.shape)
-        .astype(np.float32)
-    )
+    restored = dequantize_bytes(quantize_to_bytes(numbers, buckets), buckets)
+    # Steps of numbers that are close together are near float32's own rounding.
+    rounding = 4 * np.finfo(np.float32).eps * np.abs(numbers).max()
+    assert (np.abs(restored - numbers) <= buckets.steps * 0.5 + rounding).all()
+    rng = np.random.default_rng(seed)
+    noise = rng.uniform(-1e-7, 1e-7, numbers.shape).astype(np.float32)
     codes = quantize_to_bytes(numbers + noise, buckets)
     for extremes, level in (
         (numbers == numbers.min(axis=0), 0),
@@ -99,30 +104,21 @@ def test_a_level_is_within_half_a_step_of_its_number_and_extremes_resist_noise(
 
 
 def int8(units, query):
-    starts = units[:120].min(axis=0)
-    ends = units[:120].max(axis=0)
-    steps = (ends - starts) / 255
-    return (
-        starts + np.clip(np.floor((units - starts) / steps + 0.5), 0, 255) * steps
-    ) @ query
+    lowest = units[:CALIBRATED].min(axis=0)
+    highest = units[:CALIBRATED].max(axis=0)
+    steps = (highest - lowest) / 255
+    levels = np.clip(np.floor((units - lowest) / steps + 0.5), 0, 255)
+    return (lowest + levels * steps) @ query
 
 
 def binary(units, query):
-    return np.array(
-        [1 - 2 * np.count_nonzero((row > 0) != (query > 0)) / 12 for row in units]
-    )
+    differing_bits = np.count_nonzero((units > 0) != (query > 0), axis=1)
+    return 1 - 2 * differing_bits / DIMENSIONS
 
 
 def binary_dot(units, query):
-    return (
-        np.array(
-            [
-                sum(q * (1 if s > 0 else -1) for q, s in zip(query, row, strict=True))
-                for row in units
-            ]
-        )
-        / 12**0.5
-    )
+    signs = np.where(units > 0, 1, -1)
+    return signs @ query / DIMENSIONS**0.5
 
 
 @pytest.mark.parametrize("limit", [1, 7, 300])
@@ -130,14 +126,14 @@ def binary_dot(units, query):
 def test_a_search_ranks_as_single_comparisons_do(score, limit, monkeypatch):
     """Blocks smaller than the collection, and many ties among so few bits."""
     monkeypatch.setattr("retrievers.stores.quantized.MAX_CODE_PRODUCTS", 3 * 200)
-    documents = vectors(1, 200, 12)
-    queries = vectors(2, 8, 12)
+    documents = random_vectors(1, 200, DIMENSIONS)
+    queries = random_vectors(2, 8, DIMENSIONS)
     documents[150:] = documents[:50]  # and documents that are the same
     ids = [f"d{number}" for number in range(200)]
     store = QuantizedStore(score.__name__.replace("_", "-"))
-    store.create(12)
-    store.upsert(ids[:120], documents[:120])
-    store.upsert(ids[120:], documents[120:])
+    store.create(DIMENSIONS)
+    store.upsert(ids[:CALIBRATED], documents[:CALIBRATED])
+    store.upsert(ids[CALIBRATED:], documents[CALIBRATED:])
     store.finish({})
     units, query_units = (
         side / np.linalg.norm(side, axis=1, keepdims=True)
@@ -152,7 +148,7 @@ def test_a_search_ranks_as_single_comparisons_do(score, limit, monkeypatch):
 
 def test_one_embedding_pays_for_all(tmp_path):
     with serving(OpenAIProvider()) as provider:
-        path = small.experiment(tmp_path, retrievers=paid(provider.url))
+        path = small.experiment(tmp_path, retrievers=paid_retrievers_toml(provider.url))
         plan = planned(path, results=tmp_path / "out")
         assert not provider.requests
         results = run(path, RunOptions(tmp_path / "out", max_cost=1.0))
@@ -162,9 +158,8 @@ def test_one_embedding_pays_for_all(tmp_path):
         costs = retriever_costs(results)
         spent = results.costs.groupby("retriever")["usd"].sum()
         again = run(path, RunOptions(tmp_path / "out"))
-        assert (
-            len(provider.requests) == len(dimensions) == 3
-        )  # documents, queries, and the documents at 64 as a proof
+        # Documents, queries, and the documents at 64 to verify the cut vectors.
+        assert len(provider.requests) == len(dimensions) == 3
     assert sorted(dimensions, key=str) == [64, None, None]
     rows = {(row.retriever, row.stage): row.texts for row in plan.rows}
     assert rows == {
@@ -182,65 +177,74 @@ def test_one_embedding_pays_for_all(tmp_path):
         assert facts.get("derived_from") == (None if name == "paid" else "paid")
         assert facts.get("cut_from") == ("128" if "64" in name else None)
         assert ("least_cosine_with_asked" in facts) is ("64" in name)
+        assert costs[name].vector_bytes == 6 * VECTOR_BYTES[name]
+        # The full vector of a new document is paid for, whatever is kept of it.
         assert costs[name].usd_per_million == pytest.approx(
             costs["paid"].usd_per_million
-        )  # embedded whole every time
-    assert [costs[name].vector_bytes for name in ALL] == [
-        6 * size for size in (512, 128, 16, 256, 64, 8)
-    ]
+        )
     assert costs["paid"].usd_per_million
 
 
-class Stubborn(OpenAIProvider):
-    """Gives other vectors where it is asked for fewer dimensions."""
+class OtherSmallVectors(OpenAIProvider):
+    """Gives other vectors if fewer dimensions are requested."""
 
     def vectors(self, texts, fault):
-        vectors = super().vectors(texts, fault)
+        full = super().vectors(texts, fault)
         if "dimensions" in self.requests[-1]["body"]:
-            return vectors[:, ::-1].copy()
-        return vectors
+            return full[:, ::-1].copy()
+        return full
 
 
 def test_a_service_whose_smaller_vectors_differ_is_refused(tmp_path, capsys):
-    with serving(Stubborn()) as provider:
-        path = small.experiment(tmp_path, retrievers=paid(provider.url))
+    with serving(OtherSmallVectors()) as provider:
+        path = small.experiment(tmp_path, retrievers=paid_retrievers_toml(provider.url))
         output = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
-        message = (
-            "cutting to 64 dimensions differs from the service's own vectors "
-            "of that size: the service gave others"
-        )
-        assert (
-            " ".join(output.err.split()).count(message) == 3
-        )  # of each retriever with 64 dimensions one
-        trusting = small.experiment(
-            tmp_path, retrievers=paid(provider.url, ", proof = false"), name="trusting"
-        )
-        before = len(provider.requests)
-        assert run(trusting, RunOptions(tmp_path / "out")).retrievers == ALL
-        assert len(provider.requests) == before  # everything was paid for before
+    message = (
+        "cutting to 64 dimensions differs from the service's own vectors "
+        "of that size: the service gave others"
+    )
+    # One for each retriever with 64 dimensions.
+    assert " ".join(output.err.split()).count(message) == 3
 
 
-def test_cutting_equals_the_models_own_and_too_many_dimensions_fail_alone(
-    tmp_path,
-):
+def test_without_the_proof_vectors_are_cut_and_nothing_more_is_requested(tmp_path):
+    with serving(OtherSmallVectors()) as provider:
+        toml = paid_retrievers_toml(provider.url, ", proof = false")
+        path = small.experiment(tmp_path, retrievers=toml)
+        results = run(path, RunOptions(tmp_path / "out"))
+        assert results.retrievers == ALL
+        assert len(provider.requests) == 2  # the documents, and the queries
+
+
+@pytest.fixture
+def tiny_encoder(tmp_path):
+    """The table of a model with 32 dimensions; its last brace is missing."""
     model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
-    encoder = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
-    blocks = (
-        f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\n'
+    return f'{{ kind = "sentence-transformers", model = "{model}", device = "cpu"'
+
+
+def test_cutting_equals_the_models_own(tmp_path, tiny_encoder):
+    toml = (
+        f'[[retrievers]]\nname = "m"\nencoder = {tiny_encoder} }}\n'
+        "derive = { dimensions = [8] }\n"
+        f'[[retrievers]]\nname = "own"\nencoder = {tiny_encoder}, truncate_dim = 8 }}\n'
+    )
+    results = small.ran(tmp_path, retrievers=toml)
+    own_rankings = results.rankings("own")
+    for query_id, ranking in results.rankings("m-8").items():
+        assert dict(ranking) == pytest.approx(dict(own_rankings[query_id]), abs=1e-5)
+
+
+def test_too_many_dimensions_fail_alone(tmp_path, tiny_encoder):
+    toml = (
+        f'[[retrievers]]\nname = "m"\nencoder = {tiny_encoder} }}\n'
         "derive = { dimensions = [8, 65] }\n"
     )
-    blocks += (
-        f'[[retrievers]]\nname = "own"\nencoder = {{ {encoder}, truncate_dim = 8 }}\n'
-    )
-    results = small.ran(tmp_path, retrievers=blocks)
-    for query_id, ranking in results.rankings("m-8").items():
-        assert dict(ranking) == pytest.approx(
-            dict(results.rankings("own")[query_id]), abs=1e-5
-        )
-    assert list(results.retrievers) == ["m", "m-8", "own"]
-    assert "have 32 dimensions: 65 cannot be kept" in str(
-        dict(results.manifest.failed)["m-65"]
-    )
+    results = small.ran(tmp_path, retrievers=toml)
+    assert list(results.retrievers) == ["m", "m-8"]
+    ((failed, reason),) = results.manifest.failed
+    assert failed == "m-65"
+    assert "have 32 dimensions: 65 cannot be kept" in reason
 
 
 def experiment(more, *others, encoder=True):

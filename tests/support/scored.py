@@ -17,7 +17,7 @@ from harness.wording.verdicts import REASON_WORDS, verdict_cell
 
 
 def scored(values, measure="m", **fields):
-    """A table of one measure; `known`: clusters, ranges and identical rankings."""
+    """A table of one measure; `fields` are others of `Scores`, such as clusters."""
     n = len(next(iter(values.values())))
     return Scores(
         ids=tuple(f"{i:05}" for i in range(n)), values={measure: values}, **fields

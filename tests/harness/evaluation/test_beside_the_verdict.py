@@ -172,7 +172,7 @@ def test_below_five_queries_on_a_side_an_area_has_neither_interval_nor_p(
 
 
 def test_an_area_of_1_has_newcombes_interval():
-    """The known answer of DEFINITIONS: 25 against 8."""
+    """All 25 answered queries score above the 8 others: Newcombe's (2006) interval."""
     area = roc_area(RocScores(np.arange(8.0, 33.0), np.arange(8.0)))
     assert (area.value, round(area.low, 2), area.high) == (1.0, 0.84, 1.0)
 

@@ -86,7 +86,7 @@ def old(tmp_path: Path) -> Results:
 
 @pytest.fixture
 def grown(tmp_path: Path) -> Results:
-    """The known answer of DEFINITIONS: d is new, and labelled for q3."""
+    """d is new, and labelled for q3."""
     return state(tmp_path, "new", "abcd", LABELLED, HITS_NOW)
 
 

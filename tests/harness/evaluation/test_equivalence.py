@@ -38,7 +38,7 @@ def p_values(table):
 
 @pytest.mark.slow
 def test_the_power_at_true_equality():
-    """Normal differences with standard deviation 0.05 (DEFINITIONS): 0, 0.60, 0.94."""
+    """Normal differences, standard deviation 0.05; below 149 queries none passes."""
     rng = np.random.default_rng(0)
     for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
         passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
@@ -111,7 +111,10 @@ def test_the_added_cluster_is_as_large_as_the_largest():
 
 @pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
 def test_nothing_passes_below_the_limit_of_information(margin, fewest):
-    """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries."""
+    """Equal queries that are needed: docs/how-to/gate-in-ci.md, How many queries.
+
+    The smallest n with (1 - margin)^n <= 0.05.
+    """
     same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     for n in (fewest - 1, fewest):
         half = np.full(n, 0.5)

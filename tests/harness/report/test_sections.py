@@ -213,7 +213,7 @@ def test_a_small_slice_is_decisive_if_the_other_queries_show_no_lead(rows, expec
             [0.1, 0.2, -0.1, 0.3],
             (4.0, 2.0, 1.0, 1.0),
             0.125,
-            id="the known answer of DEFINITIONS",
+            id="the weighted example of standard_error",
         ),
         pytest.param(
             [1.0, 1.0, 1.0, 0.5],

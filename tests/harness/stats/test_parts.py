@@ -310,7 +310,7 @@ def test_the_lower_bound_is_the_quantile_of_the_largest_studentised_column(
         query_weights = np.array(weights, dtype=float)
 
     def error(rows):
-        # DEFINITIONS: e_g = h (d - mean) / (1 - h_g); a common factor changes no bound.
+        # As in `standard_error`, without (G - 1) / G: a common factor cancels.
         deviations = (rows - shares @ rows) * (shares / (1 - shares))[:, None]
         return np.sqrt((deviations**2).sum(axis=0))
 
