@@ -1,4 +1,4 @@
-"""What "the same" means of a run."""
+"""When two runs count as the same."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from harness.experiment import RawTable
 from harness.experiment.vector_configs import DenseConfig
 from retrievers.types import Query, RetrieverFacts
 
-KEYS_WITHOUT_IDENTITY = (
+KEYS_OUTSIDE_IDENTITY = (
     "name",
     "of",
     "store",
@@ -16,14 +16,17 @@ KEYS_WITHOUT_IDENTITY = (
     "derive",
     "derived_from",
 )
-"""Keys of a retriever's table that change no answer, or that name other retrievers."""
+"""Keys of a retriever's table that change no answer, or that name other retrievers.
+
+The identity of a retriever has its parts in place of their names.
+"""
 
 
 class RunIdentity(NamedTuple):
     """What makes two runs the same."""
 
     experiment: RawTable
-    """As it was written."""
+    """The experiment as it was written."""
     data_digest: str
 
 
@@ -75,7 +78,7 @@ def _changed_keys(table: RawTable) -> dict[str, Any]:
     changed = {
         key: option
         for key, option in table.options.items()
-        if key not in KEYS_WITHOUT_IDENTITY and option != defaults.get(key)
+        if key not in KEYS_OUTSIDE_IDENTITY and option != defaults.get(key)
     }
     encoder = changed.get("encoder")
     if isinstance(encoder, Mapping):

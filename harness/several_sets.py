@@ -31,8 +31,7 @@ def run_sets(
 
     Raises:
         InputError, BackendError, OverBudget: as `run`; sets that finished before are
-        kept.
-            A set on which every retriever failed is reported at the end.
+            kept. A set on which every retriever failed is reported at the end.
     """
     finished: list[Results] = []
     failures: list[str] = []

@@ -24,7 +24,7 @@ from filelock import FileLock
 
 from retrievers.embedded import Embedded, PairScores
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.files.text_files import cache_folder
+from retrievers.files.cache_folder import cache_folder
 from retrievers.ragged import VectorForm
 from retrievers.texts.token_estimate import Counts
 from retrievers.vector_bytes import from_bytes, to_bytes

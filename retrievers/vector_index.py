@@ -23,7 +23,7 @@ from retrievers.texts.chunking import (
 )
 
 COLLECTION_NUMBERS_NOTE = "numbers"
-"""The kind of the note with the numbers of a collection."""
+"""Name of the note that stores `CollectionNumbers`."""
 
 
 class CollectionNumbers(NamedTuple):
@@ -32,9 +32,9 @@ class CollectionNumbers(NamedTuple):
     points: int
     """Vectors in the collection."""
     numbers: int
-    """Numbers of all vectors."""
+    """Floats in all vectors together."""
     texts: int
-    """Documents, or passages, that are not blank."""
+    """Documents (or passages, if documents are cut) that are not blank."""
 
     @classmethod
     def from_notes(cls, notes: Mapping[str, Sequence[str]]) -> Self | None:

@@ -108,6 +108,7 @@ module.
 """
 LEAVES = {
     "retrievers.errors",
+    "retrievers.files.cache_folder",
     "retrievers.files.text_files",
     "retrievers.files.trec_columns",
     "retrievers.files.run_scores",

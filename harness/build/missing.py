@@ -18,7 +18,7 @@ from retrievers.types import Model, Retriever, model_facts
 def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
     """Return what a part of a retriever lacks, such as a key.
 
-    An error of another package's code is one of the problems.
+    An exception raised by a plug-in is reported as a problem, too.
     """
     problems: list[Problem] = []
     with collect_part_errors(problems, name, part):

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 COLUMN_GAP = 2
-"""Cells between two columns."""
+"""Characters between two columns."""
 MIN_NAME_WIDTH = 6
-"""Cells of a name that are left in the narrowest terminal."""
+"""Characters of a name that are left in the narrowest terminal."""
 WRAPPED_WIDTH = 30
-"""Cells from which on a column that holds no names may go on in the next line, too."""
+"""A column without names may wrap from this width on."""
 
 
 class TextColumn(NamedTuple):
@@ -31,7 +31,7 @@ class TextColumn(NamedTuple):
     bold_rows: frozenset[int] = frozenset()
     """Rows that stand out."""
     drop_rank: int = 0
-    """If room is short, the highest rank is left out first; 0 stays."""
+    """If room is short, the column with the highest rank is left out first; 0 stays."""
     wraps: bool = False
     """If room is short, the cells go on in the next line."""
 

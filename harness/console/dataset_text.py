@@ -9,7 +9,7 @@ from harness.preflight.dataset_summary import DatasetSummary
 from harness.preflight.truncation import TruncationEstimate
 
 MAX_LANGUAGES = 5
-"""Languages that are named."""
+"""Languages shown, at most."""
 
 
 def summary_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:

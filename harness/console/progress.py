@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 REFRESH_SECONDS = 0.1
 """Seconds between two redraws of the bars."""
 LOG_SECONDS = 30.0
-"""Seconds without a line after which a log says how far a stage is."""
+"""After so many seconds without a line, a log reports how far a stage is."""
 ALTERNATING_STAGES = {"index": "embed-documents"}
 """Stages that take turns with another, window by window.
 

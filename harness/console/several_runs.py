@@ -27,7 +27,8 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
     """Load several experiment files, each with its data sets.
 
     Raises:
-        InputError: with the problems of all files; or two would write to one folder.
+        InputError: the problems of all files together, or two files would write to one
+            folder.
     """
     from harness.experiment import load_sets
 
@@ -50,7 +51,10 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
 def read_finished_files(
     files: Sequence[Sequence[LoadedExperiment]], options: RunOptions
 ) -> list[list[Results]]:
-    """Return the results of experiments that ran before; none if one has to run."""
+    """Return the results of experiments that ran before.
+
+    Empty if any of them has to run.
+    """
     from harness.running.finished_run import read_finished_sets
 
     if options.fresh or options.only:

@@ -12,7 +12,7 @@ from harness.dataset.conversion import Conversion, parse_conversion
 from harness.dataset.conversion_process import CONVERSIONS, ConversionStopped
 from harness.dataset.file import File
 from retrievers.errors import install_extras
-from retrievers.files.text_files import cache_folder
+from retrievers.files.cache_folder import cache_folder
 
 CONVERTED_SUFFIXES = {
     ".pdf": "PDF",

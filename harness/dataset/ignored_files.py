@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 IGNORE_FILE = ".gitignore"
 INSTALLED_FOLDER = "node_modules"
-"""The folder of installed packages, which few repositories commit."""
+"""The folder of installed packages; it is ignored even if no rule names it."""
 
 
 @dataclass(slots=True)
 class IgnoredFiles:
     """The rules of the `.gitignore` files in a folder, below it and above it.
 
-    Those above count down from the root of the repository, as in git; unless they name
-    the folder itself, since somebody chose it.
+    Rules above it apply up to the repository's root, as in git, unless they ignore the
+    root folder itself: the user chose it.
     """
 
     root: Path

@@ -1,4 +1,4 @@
-"""Further families of tests."""
+"""The families of tests in tests.csv."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def equivalence_family(
 
     Args:
         scores: of the queries for which every retriever has a value.
-        equivalence: from `run_equivalence_tests`.
+        equivalence: what `run_equivalence_tests` returned.
     """
     primary = scores.primary
     for (a, b), result in equivalence.items():
@@ -63,7 +63,7 @@ def slice_family(
     """Yield the tests of each slice against the other queries: one family.
 
     Both sides of a slice have a row, and the same test. They have no verdict: the test
-    says whether the difference is another one on the other queries.
+    shows whether the two retrievers differ more, or less, on the slice than elsewhere.
 
     Args:
         scores: of the queries for which every retriever has a value.

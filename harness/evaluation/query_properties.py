@@ -25,19 +25,19 @@ from retrievers.texts.word_tokens import tokenize
 from retrievers.types import Document, Query
 
 MARKS_OF_QUOTATION = frozenset('"“”„‟«»「」『』')
-"""An apostrophe is none."""
+"""Without the apostrophe, which is frequent within words."""
 NO_SCRIPT = "none"
 """The script of a query without letters."""
 JAPANESE = "Japanese"
 KANA_SCRIPTS = frozenset({"Hiragana", "Katakana"})
 HAN = "Han"
 SCRIPT_NAMES = {"Cjk": HAN, "Ideographic": HAN, "Katakana-hiragana": "Katakana"}
-"""First words of Unicode names that are not the script's name."""
+"""First word of a character's Unicode name -> its script, if they differ."""
 
 
 @dataclass(slots=True)
 class _CorpusWords:
-    """The words of queries as the documents have them."""
+    """How often words of queries occur in the documents."""
 
     document_counts: Counter[str]
     """Word -> the number of documents that have it."""
@@ -50,7 +50,7 @@ class _CorpusWords:
 def truncated_documents(runs: Sequence[Run]) -> dict[str, frozenset[str]]:
     """Return retriever -> the documents of which its model read only the start.
 
-    Only retrievers that truncated any.
+    Retrievers that truncated none are left out.
     """
     truncated: dict[str, frozenset[str]] = {}
     for run in runs:

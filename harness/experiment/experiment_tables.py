@@ -1,4 +1,4 @@
-"""Tables of an experiment beside its retrievers."""
+"""Every table of an experiment except its retrievers."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -36,7 +36,7 @@ class DatasetConfig(StrictTable):
     """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub,
     irds:NAME of ir_datasets."""
     split: str | None = None
-    """Which file or part of judgments; left out, the only one, else test."""
+    """Name of the judgments' split; by default the only one, else test."""
     queries: str | tuple[str, ...] | None = None
     """The file of queries, or several asked as one set; left out, queries.* or
     questions.*."""

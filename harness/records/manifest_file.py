@@ -34,7 +34,7 @@ MODELLED_TABLES = (
     "vectors",
     "sweep",
 )
-"""The tables of a resolved experiment that are models."""
+"""The tables of a resolved experiment that are stored pydantic models."""
 
 
 def file_digests(folder: Path) -> tuple[FileDigest, ...]:

@@ -26,9 +26,9 @@ from retrievers.types import Document
 MAX_TITLE_LENGTH = 120
 """Characters of a document's title on a page."""
 MAX_PAGE_RANKINGS = 10_000
-"""The most rankings of a page.
+"""Rankings on a page, at most.
 
-They are those of all queries, or of the queries on which the retrievers differ most.
+If all queries have more, the queries on which the retrievers differ most are shown.
 """
 
 

@@ -13,9 +13,9 @@ from harness.records import Results
 def read_finished_sets(
     sets: Sequence[LoadedExperiment], results: Path
 ) -> list[Results]:
-    """Return the results of an experiment that ran before as it is written now.
+    """Return the stored results if this very experiment has run on all its data sets.
 
-    Nothing is embedded, searched or timed. Empty if a data set of it has to run.
+    Empty if any data set still has to run. Nothing is embedded, searched or timed.
 
     Args:
         sets: the experiment on each of its data sets.

@@ -1,4 +1,4 @@
-"""Which queries of a run count."""
+"""How trec_eval's options change what is scored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RunConventions:
     intersection: bool = False
     """Leave out judged queries that the run lacks; else they score 0."""
     queries: Collection[str] | None = None
-    """Only these queries."""
+    """The queries that count; None for all."""
     precision: Precision = "single"
     """How scores are compared.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from harness.measures import Measure
 from harness.measures.score import RankedPassages
-from harness.scoring.scores import RankedIds, Rankings
+from harness.scoring.scores import RankedIds, Rankings, ranked_ids
 from retrievers.errors import InputError, Problem
 from retrievers.types import Passage
 
@@ -33,11 +33,6 @@ def passages_of_rankings(
             raise InputError(Problem(f"measure {str(reading[0])!r}", problem, remedy))
         passages[query_id] = ranking.passages or ()
     return passages
-
-
-def ranked_ids(rankings: Rankings) -> RankedIds:
-    """Return the documents of each query, best first."""
-    return {query_id: ranking.doc_ids for query_id, ranking in rankings.items()}
 
 
 def compared_ids(measure: Measure, rankings: Rankings) -> RankedIds:

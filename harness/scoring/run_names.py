@@ -9,7 +9,9 @@ from retrievers.errors import InputError, Problem
 
 
 def unique_labels(folders: Sequence[Path]) -> list[str]:
-    """Return the last part of each path, with as many before it as make all different.
+    """Return the last part of each path.
+
+    It is preceded by as many folders as needed to make all different.
 
     >>> unique_labels([Path("/old/quickstart"), Path("/new/quickstart")])
     ['old/quickstart', 'new/quickstart']
@@ -28,7 +30,7 @@ def name_runs(runs: Sequence[str | Path]) -> list[str]:
     """Name runs by their files: TREC's tag, else the name without its suffix.
 
     TREC's files are called `input.TAG.gz`. If two runs would share a name, all keep
-    their suffixes, or as much of their paths as makes them differ.
+    their suffixes; if that is not enough, folders precede the names.
 
     >>> name_runs(["input.bm25.gz", "input.dense.v2", "other.run"])
     ['bm25', 'dense.v2', 'other']

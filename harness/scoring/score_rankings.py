@@ -15,10 +15,16 @@ from harness.scoring.query_units import query_clusters, query_weights
 from harness.scoring.ranked_passages import (
     compared_ids,
     passages_of_rankings,
-    ranked_ids,
 )
 from harness.scoring.score_table import scores_from_columns
-from harness.scoring.scores import RankedIds, Rankings, ScoreColumn, Scores, Trials
+from harness.scoring.scores import (
+    RankedIds,
+    Rankings,
+    ScoreColumn,
+    Scores,
+    Trials,
+    ranked_ids,
+)
 from harness.stats.settings import Statistics
 from retrievers.types import Floats, Query
 

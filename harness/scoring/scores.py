@@ -333,6 +333,11 @@ def _absent_names(
     ]
 
 
+def ranked_ids(rankings: Rankings) -> RankedIds:
+    """Return the documents of each query, best first."""
+    return {query_id: ranking.doc_ids for query_id, ranking in rankings.items()}
+
+
 def order_by_mean(
     means: Mapping[str, float], *, low_is_good: bool = False
 ) -> dict[str, float]:

@@ -11,10 +11,10 @@ import numpy as np
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.records import Results
 from harness.scoring.query_units import query_clusters, query_weights
-from harness.scoring.ranked_passages import compared_ids, ranked_ids
+from harness.scoring.ranked_passages import compared_ids
 from harness.scoring.score_rankings import mean_judged_share
 from harness.scoring.score_table import scores_from_columns
-from harness.scoring.scores import RankedIds, ScoreColumn, Scores
+from harness.scoring.scores import RankedIds, ScoreColumn, Scores, ranked_ids
 from retrievers.errors import InputError, Problem
 
 

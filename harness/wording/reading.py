@@ -31,12 +31,14 @@ COLUMN_PHRASES = {
     "exclude": "documents left out of the query's ranking",
     "": "not used",
 }
+"""Kind of column -> what it is read as, in words."""
 
 
 def column_lines(dataset: Dataset) -> Iterator[str]:
-    """Yield every table with its rows and columns, and every folder with its files.
+    """Yield a line for every table, column and folder.
 
-    Each column with its meaning, and how many labels it has.
+    A table is shown with its number of rows, a column with its meaning and how many of
+    its labels matched, a folder with its number of files.
     """
     for table in dataset.tables:
         rows = dataset.table_sizes.get(table.file, {}).get("row")

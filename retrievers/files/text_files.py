@@ -1,7 +1,6 @@
-"""Text files as they are written."""
+"""Files: writing, locks, digests, likely kinds."""
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,19 +12,11 @@ from retrievers.remedy import Remedy
 
 WRITE_REMEDY = "free disk space, or choose a folder that you may write to"
 TOML_LINE = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
+"""The start of a line of TOML: a comment, a table's heading, or a key."""
 CSV_DELIMITERS = ",;\t|"
 """Characters that may separate the cells of CSV."""
 TREC_FIELD_COUNTS = {4: "TREC qrels", 6: "a TREC run"}
-
-
-def cache_folder() -> Path:
-    """Return the folder that HARNESS_CACHE names, else the user's cache folder."""
-    folder = os.environ.get("HARNESS_CACHE")
-    if folder:
-        return Path(folder).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("retriever-harness", appauthor=False)
+"""How many words a line has -> the kind of TREC file with such lines."""
 
 
 def file_digest(path: Path) -> str:
@@ -100,7 +91,7 @@ def exclusive_lock(
 def guess_file_kind(line: str) -> str:
     """Return the likely kind of a file that begins with this line, with its article.
 
-    It is empty if that is not clear.
+    Empty if the kind is unclear.
 
     >>> guess_file_kind('name = "e"'), guess_file_kind("id;query")
     ('an experiment file (TOML)', 'a table (CSV)')

@@ -1,4 +1,4 @@
-"""Paired differences, drawn row by row."""
+"""The forest plot of paired differences."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -29,14 +29,14 @@ TEST_FAMILIES = {
 }
 """The families of tests.csv that are shown here; slices have their own section."""
 MAX_PAIR_QUERIES = 4_000
-"""Most pairs times queries that the page computes, in half a second.
+"""Largest pairs x queries for which the page computes diagnostics: half a second.
 
 `harness compare --json` has more.
 """
 MAX_TEST_ROWS = 200
-"""Most rows that the page shows.
+"""Rows that the page shows, at most.
 
-If there are more, only those of the leader and the baseline.
+If there are more, it shows only those of the leader and the baseline.
 """
 MAX_LISTED_NAMES = 6
 """Retrievers above which pairs are a matrix of signs."""
