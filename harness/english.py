@@ -15,8 +15,8 @@ MINUS_SIGN = "\N{MINUS SIGN}"
 def p_text(p: float) -> str:
     """Return a p-value for people: three digits, and a bound below 1e-12.
 
-    Below it approximations are a few percent off. The terminal shows it as it is; the
-    page and the tables for a paper set the same digits with a power of ten.
+    Below it approximations are a few percent off. The terminal shows this text; the
+    page and the tables for a paper show the same digits with a power of ten.
 
     >>> p_text(0.046875), p_text(1.5e-9), p_text(3e-308)
     ('0.0469', '1.50e-09', '< 1e-12')

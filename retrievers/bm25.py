@@ -141,7 +141,7 @@ class BM25(Configured, Retriever):
     def set_filter(self, conditions: Sequence[Condition]) -> None:
         """Search among the documents that match.
 
-        Words stay as rare as they are among all documents.
+        The weights of words stay those of all documents.
         """
         self._conditions = tuple(conditions)
 
@@ -339,7 +339,7 @@ def queries_without_shared_word(
     documents: Callable[[], Iterable[Document]],
     stemming: str | None = None,
 ) -> list[str]:
-    """Return the ids of queries of which no document has a word, as BM25 counts words.
+    """Return the ids of queries whose words are in no document, as BM25 counts words.
 
     The documents are read until each query has one.
 

@@ -162,7 +162,7 @@ def _check_unknown_ids(unknown_ids: Iterable[str], meter: Meter) -> None:
 def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
     """Raise BackendError if scores rise ten times or more, and never fall.
 
-    They are distances then, of which the lowest is the best.
+    They are distances then, and the lowest is the best.
 
     Args:
         score_lists: the scores of each query's hits, best first.

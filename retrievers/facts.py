@@ -54,7 +54,7 @@ class ModelFacts:
     call: str = ""
     """The function that is called."""
     version: str = ""
-    """Of the function."""
+    """Version of the function."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Options that people want to know: prompts, number type, region."""
     dimensions: int | None = None
@@ -77,7 +77,7 @@ class CollectionFacts:
     server: str = ""
     """The server with its version; "" if there is none."""
     points: int | None = None
-    """Of an approximate collection."""
+    """Vectors in an approximate collection."""
     indexed_points: int | None = None
     """Those in the graph, or compressed."""
     optimizer: str = ""
@@ -375,7 +375,7 @@ def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
     Unknown keys before a price, vectors and conditions are a model's settings.
 
     Raises:
-        ValueError: a number is none.
+        ValueError: a text that should be a number is not one.
     """
     _check_texts(stored)
     first, later = _StoredTexts(stored).split_at_settings()
@@ -407,7 +407,7 @@ def parse_model_facts(stored: Mapping[str, str]) -> ModelFacts:
     """Return the facts of a model of another package.
 
     Raises:
-        ValueError: a number is none.
+        ValueError: a text that should be a number is not one.
     """
     _check_texts(stored)
     first, later = _StoredTexts(stored).split_at_settings()
@@ -416,7 +416,7 @@ def parse_model_facts(stored: Mapping[str, str]) -> ModelFacts:
 
 
 class _StoredTexts:
-    """Texts under their keys, each of which is taken out when it is read."""
+    """Texts under their keys; reading a text removes it."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = dict(texts)

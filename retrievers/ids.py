@@ -94,8 +94,8 @@ def hit_id(value: object) -> str | None:
 def id_column(values: Iterable[Any]) -> list[str | None]:
     """Return the ids in a column.
 
-    If the column has a number that is not whole, its numbers are measurements, and
-    none of them is an id.
+    If the column has a number that is not whole, its numbers are measurements, not ids:
+    they become None.
 
     >>> id_column([1.0, 2.0, "a"]), id_column([1.0, 2.5])
     (['1', '2', 'a'], [None, None])

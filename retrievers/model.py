@@ -240,7 +240,7 @@ def model_facts(model: Model) -> ModelFacts:
     """Return what the manifest records of a model, with its price if it is known.
 
     Raises:
-        BackendError: a class of another package gives a fact that is none.
+        BackendError: a class of another package gives a fact of the wrong type.
     """
     try:
         facts = parse_model_facts(model.provenance)

@@ -21,7 +21,7 @@ class RaggedVectors:
     starts: npt.NDArray[np.int64]
     """(n + 1,): where each text's numbers, or tokens, begin, and where the last end."""
     values: _DENSE
-    """Of sparse vectors (numbers,), none of them 0; else (tokens, dimensions)."""
+    """(numbers,) without zeros for sparse vectors, else (tokens, dimensions)."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1

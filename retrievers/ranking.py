@@ -58,7 +58,7 @@ class Ranking:
         return has_same_hits and self.passages == other.passages
 
     def with_passages(self, passages: Iterable[Passage] | None) -> Ranking:
-        """Return the same hits with passages; with none if they are unknown."""
+        """Return the same hits with passages; None if they are unknown."""
         return replace(self, passages=None if passages is None else tuple(passages))
 
     def with_trace(self, trace: Trace | None) -> Ranking:

@@ -80,7 +80,7 @@ class Resources:
 
     corpus: Corpus
     cache: Cache
-    """Of vectors, scores and replies."""
+    """Stores vectors, scores and replies."""
     corpus_digest: str = ""
     """Digest of the embedded texts; collections that outlive a run have it in their
     names."""

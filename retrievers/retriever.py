@@ -105,7 +105,7 @@ def read_facts(retriever: Retriever) -> RetrieverFacts:
     """Return what the manifest records of a retriever, as it will be read back.
 
     Raises:
-        BackendError: a class of another package gives a fact that is none.
+        BackendError: a class of another package gives a fact of the wrong type.
     """
     try:
         return parse_facts(retriever.provenance)

@@ -188,7 +188,7 @@ def _read_lines(
 
 
 def _first_cell(row: Any, columns: Iterable[str]) -> Any:
-    """Return the cell of the first column that a row has; None if it has none."""
+    """Return the cell of the first of these columns in a row; None without any."""
     if not isinstance(row, Mapping):
         return None
     return next((row[column] for column in columns if column in row), None)

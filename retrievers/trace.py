@@ -27,10 +27,10 @@ class Trace:
     calls: int
     """Requests to the model."""
     tokens: int
-    """Of its prompts and replies, as billed, also those in the cache."""
+    """Tokens of its prompts and replies, as billed, also of cached ones."""
     usd: float
     """What they cost when they were sent."""
     seconds: float
-    """Of the requests when they were sent; the tools' own are in none of them, so that
-    a run out of the cache writes the same."""
+    """Seconds of the requests when they were sent, without those of the tools; a run
+    from the cache writes the same."""
     end: AgentEnd

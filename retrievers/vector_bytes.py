@@ -37,7 +37,7 @@ def to_bytes(vectors: AnyVectors) -> list[bytes]:
 
 
 def from_bytes(form: VectorForm, rows: Sequence[bytes]) -> AnyVectors:
-    """Read the bytes of `to_bytes`; (0, 0) dense vectors if there are none.
+    """Read the bytes of `to_bytes`; (0, 0) dense vectors without any rows.
 
     Raises:
         ValueError: the rows are not of one form and of equal dimensions.

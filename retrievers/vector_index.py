@@ -190,6 +190,6 @@ def _count_distinct(texts: Sequence[str], contexts: Sequence[str]) -> int:
 def _document_ids(
     passages: Sequence[Document], mask: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """Return the ids of the documents of which the mask has any passage."""
+    """Return the ids of the documents with a passage in the mask."""
     passage_ids = [passages[i].id for i in np.flatnonzero(mask).tolist()]
     return list(dict.fromkeys(map(document_of_passage, passage_ids)))

@@ -11,7 +11,7 @@ def require_extras(experiment: Path, *, code: bool) -> None:
     """Raise an error without sacrebleu.
 
     Args:
-        experiment: the file, of which all missing extras are named with it.
+        experiment: the file; the error names all extras that it lacks.
         code: whether the experiment may name code.
 
     Raises:

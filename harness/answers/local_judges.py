@@ -50,11 +50,11 @@ class UnpromptedJudge:
     def relevance(
         self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
-        """Nothing: no rating."""
+        """No ratings."""
         return iter(())
 
     def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
-        """Nothing: no question."""
+        """No questions."""
         return iter(())
 
 

@@ -197,7 +197,7 @@ def _read_verdicts(folder: Path, judge: Judge) -> JudgeReadings:
 def _embed_relevancy_texts(
     inputs: AnswerInputs, readings: JudgeReadings, cache: Cache, meter: Meter
 ) -> dict[str, DenseVectors]:
-    """Return the vectors for answer relevancy; none without an encoder."""
+    """Return the vectors for answer relevancy; {} without an encoder."""
     config = inputs.judge.encoder
     if config is None:
         return {}

@@ -14,7 +14,7 @@ NOTE = "no-shared-word"
 def unshared_queries(
     dataset: Dataset, retrievers: Sequence[BuiltRetriever]
 ) -> list[str]:
-    """Return the ids of queries of which no document has a word.
+    """Return the ids of queries whose words are in no document.
 
     Words are counted as the first BM25 of an experiment counts them, else by the
     language of the documents.

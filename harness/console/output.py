@@ -99,7 +99,7 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 TEXT_WIDTH = 100
-"""Of text that is not in a terminal."""
+"""Characters of a line of text outside of a terminal."""
 
 
 def rendered_text(

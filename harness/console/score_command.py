@@ -90,7 +90,7 @@ def _print_query_scores(
 
 
 def refuse_unscored_runs(path: Path, scores: Scores) -> None:
-    """Refuse runs of which no query has a score."""
+    """Refuse runs without a score for any query."""
     if not scores.n:
         from harness.records import NO_SCORES
 

@@ -95,7 +95,7 @@ def _join_id_parts(parts: Sequence[Any]) -> Any:
 
 
 def _listed_numbers(part: Any) -> Any:
-    """Return the numbers that a cell lists, such as pages; another cell as it is.
+    """Return the numbers that a cell lists, such as pages; another cell unchanged.
 
     >>> _listed_numbers("1, 3"), _listed_numbers("7.1")
     (['1', '3'], '7.1')

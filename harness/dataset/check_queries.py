@@ -79,7 +79,7 @@ def note_unscored_queries(
 def _note_irrelevant(
     queries: Mapping[str, Query], labels: Mapping[str, Labels], problems: ReadProblems
 ) -> None:
-    """Count the queries with labels of which none is relevant."""
+    """Count the labelled queries without a relevant label."""
     for query_id, query_labels in labels.items():
         query = queries[query_id]
         if query.unanswerable and query_labels.relevant:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Conversion(NamedTuple):
-    """What a converter finds in a file: titles and texts, or why there are none."""
+    """What a converter finds in a file: titles and texts, or why it failed."""
 
     titles: tuple[str, ...] = ()
     """What may be the title of the file, best first."""

@@ -65,7 +65,7 @@ class Dataset:
     matched_by: Mapping[str, int] = field(default_factory=dict)
     """How labels identify documents (id, file name, title, text, field) -> how many."""
     unknown_documents: tuple[str, ...] = ()
-    """The documents in labels that do not exist, each as often as it is named."""
+    """The unknown documents in labels, once for each query that names them."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     representatives: Mapping[str, str] = field(default_factory=dict)

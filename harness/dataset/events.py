@@ -1,4 +1,4 @@
-"""Rows of events, of which some are labels."""
+"""Rows of events; some of them are labels."""
 
 import shlex
 from collections import Counter

@@ -353,7 +353,7 @@ def split_cell(text: str, names_document: NamesDocument) -> Any:
 
 
 def split_elements(ids: Iterable[str], names_document: NamesDocument) -> list[str]:
-    """Return ids, of which one may list several; each part then names a document.
+    """Return ids; an id may list several, and each part then names a document.
 
     >>> split_elements(["D8; D9", "D9 D4", "a b"], {"D8", "D9", "D4"}.__contains__)
     ['D8', 'D9', 'D9', 'D4', 'a b']

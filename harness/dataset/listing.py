@@ -102,7 +102,7 @@ def file_named(files: Mapping[str, File], name: str, folder: Path) -> File:
     `questions.xlsx#Sheet1` is a sheet of a workbook.
 
     Raises:
-        InputError: there is none; the remedy has the nearest names.
+        InputError: no file has the name; the remedy has the nearest names.
     """
     file = files.get(listing_name(name))
     if file is not None:

@@ -11,7 +11,7 @@ from retrievers.types import Claim, Reference
 
 
 def reference_as_json(reference: Reference) -> dict[str, Any]:
-    """Return a reference as a row of queries stores it; empty if there is none."""
+    """Return a reference as a row of queries stores it; {} without a reference."""
     row: dict[str, Any] = {}
     if reference.answers:
         row["reference"] = list(reference.answers)

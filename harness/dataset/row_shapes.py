@@ -25,7 +25,7 @@ ASKING_ROLES = ("user", "human")
 SHAPED_KEYS = frozenset(
     ("ratings", "_source", "queries", "query_groups", "placeholders", *MESSAGE_KEYS)
 )
-"""Keys of which an object that stands for other rows has at least one."""
+"""An object that stands for other rows has at least one of these keys."""
 QUERY_PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
@@ -152,7 +152,7 @@ def rows_of_object(row: Row) -> Iterator[Row]:
 
 
 def _rated_query(row: Row) -> RatedQuery | None:
-    """Return a query with ratings; None if a row is none."""
+    """Return the query with ratings in a row; None if the row has another shape."""
     request = row.cells.get("request", row.cells.get("params"))
     ratings = row.cells.get("ratings")
     if not isinstance(ratings, list) or not isinstance(request, dict):
@@ -236,7 +236,7 @@ def _placeholder_query(row: Row) -> Any:
 def _grades_by_document(ratings: Any) -> Any:
     """Return grades by document, of `{"d1": {"gain": 3}}` or of `{"3": ["d1"]}`.
 
-    Ratings of another form are returned as they are.
+    Ratings of another form are returned unchanged.
     """
     if not isinstance(ratings, dict):
         return ratings

@@ -75,7 +75,7 @@ def choose_title(
 ) -> str:
     """Return the first title that no other document has, else the file's name.
 
-    Without any title there is none.
+    "" if the file has no title at all.
     """
     for title in converted.titles:
         if FormatTitle(file.suffix, title) not in shared:

@@ -35,7 +35,7 @@ class SourceLocation(NamedTuple):
     path: Path
     line: int | None = None
     lines: Sequence[int] = ()
-    """Of labels, one per line: the line of each document, in their order."""
+    """For labels that fill one line each: the line of each document, in their order."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.line else str(self.path)

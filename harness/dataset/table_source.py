@@ -116,7 +116,7 @@ class TableSource:
         yield from read_labels(rows)
 
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
-        """Yield the labels in the rows of queries; none if no row has a label."""
+        """Yield the labels in the rows of queries, if any row has one."""
         rows = [
             PlacedRow(row, self.columns, problems)
             for row in self.query_rows(ReadProblems())
@@ -159,9 +159,9 @@ class _DistinctQueries:
         self._problems = problems
         self._has_labels = has_labels
         self._ids_by_text: dict[str, str] = {}
-        """Of queries without a column of ids."""
+        """Query text -> its id, if queries have no column of ids."""
         self._texts_by_id: dict[str, str] = {}
-        """Of queries with one, and with labels."""
+        """Query id -> its text, if queries have a column of ids, and labels."""
         self._excluded_by_id: dict[str, tuple[str, ...]] = {}
         self._rows_by_text = Counter[str]()
 

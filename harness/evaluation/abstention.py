@@ -44,9 +44,9 @@ class ScoreThreshold:
     None with fewer than 19 of them.
     """
     kept: Share | None
-    """Of successes, those above the floor, cross-fitted."""
+    """Share of the successes that are above the floor, cross-fitted."""
     above: Share | None
-    """Of unanswerable queries, those above it, cross-fitted."""
+    """Share of the unanswerable queries that are above it, cross-fitted."""
 
 
 @dataclass(frozen=True, slots=True)

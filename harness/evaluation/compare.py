@@ -70,7 +70,7 @@ def compare_retrievers(
             called before; it is used only if each pair has a row.
 
     Returns:
-        The rows of each measure in turn; none for fewer than two retrievers.
+        The rows of each measure in turn; empty for fewer than two retrievers.
     """
     families = _measure_families(scores, baseline)
     tested_pairs = _test_families(scores, families, settings)

@@ -95,7 +95,7 @@ def _shared_sets(
     """Return the names of the data sets that all folders have.
 
     Raises:
-        InputError: there are none.
+        InputError: the folders have no data set in common.
     """
     shared = [
         name

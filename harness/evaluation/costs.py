@@ -181,7 +181,7 @@ def _stage_usd_per_million(row: CostRow, manifest: Manifest) -> float | None:
     if not texts and row.stage == "search":
         texts = queries  # other retrievers need not count their queries
     billed_texts = texts - row.cached
-    # The texts of a reranker are pairs, of which a query has many.
+    # The texts of a reranker are pairs, and a query has many of them.
     texts_per_query = texts / queries if row.stage == "rerank" and queries else 1
     if row.usd > 0 and billed_texts > 0:
         return row.usd / billed_texts * texts_per_query * 1e6
@@ -191,7 +191,7 @@ def _stage_usd_per_million(row: CostRow, manifest: Manifest) -> float | None:
 def _usd_by_price(
     row: CostRow, texts: int, texts_per_query: float, manifest: Manifest
 ) -> float | None:
-    """Return the dollars of a stage of which no text was billed in this run."""
+    """Return the dollars of a stage that billed no text in this run."""
     price = _stage_price(row, manifest)
     if price is None:
         return None

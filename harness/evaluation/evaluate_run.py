@@ -50,7 +50,7 @@ class EvaluationInput(NamedTuple):
 
     manifest: Manifest
     scores: Scores
-    """Of the retrievers that finished, of one query or more."""
+    """Scores of the retrievers that finished, on one query or more."""
     graded: GradedLabels
     queries: Mapping[str, Query]
     """Every scored query, by id; their fields make slices."""
@@ -58,7 +58,7 @@ class EvaluationInput(NamedTuple):
     answers: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
     properties: Sequence[QueryProperty] = ()
-    """Of the queries; they make slices."""
+    """Properties of the queries, by which they are divided into slices."""
 
 
 def evaluate_run(run: EvaluationInput) -> Evaluation:

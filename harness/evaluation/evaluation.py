@@ -42,11 +42,11 @@ class AxisEffect:
     axis: str
     value: str
     mean: float
-    """Of all configurations with this value."""
+    """Mean of all configurations with this value."""
     effect: float
     """That mean less the mean of all configurations that have the axis."""
     low: float | None
-    """Of the effect, by Student's t over the queries.
+    """Lower end of the effect's interval, by Student's t over the queries.
 
     None if no interval can be estimated.
     """
@@ -159,7 +159,7 @@ class Evaluation(BaseModel):
     means: Mapping[str, float]
     """On the primary measure, best first; weighted if weights are declared."""
     leader_comparisons: Mapping[str, Comparison]
-    """Of the leader (a) with each other (b)."""
+    """Each other retriever -> the leader's comparison (a) with it (b)."""
     queries_needed: Mapping[str, int | None]
     """Retriever that is undecided -> the queries that the declared difference needs.
 
@@ -184,9 +184,9 @@ class Evaluation(BaseModel):
     judged_shares: Mapping[str, float] = {}
     """As in `Scores`: retriever -> share of its first hits with a label."""
     abstention: Abstention | None = None
-    """If some queries are declared to have no answer."""
+    """None if no query is declared to have no answer."""
     ceilings: Ceilings | None = None
-    """Of two retrievers or more with labels."""
+    """None without labels, or with fewer than two retrievers."""
     warnings: tuple[StoredWarning, ...] = ()
     """The most serious first."""
     failed: Annotated[
@@ -241,7 +241,7 @@ class Evaluation(BaseModel):
         """Return the evaluation by choices that were made after the run.
 
         Args:
-            choices: what differs from the declared; none leaves it as it is.
+            choices: what differs from the declared; if empty, nothing changes.
         """
         if not choices:
             return self
@@ -266,7 +266,7 @@ class Evaluation(BaseModel):
 
     @property
     def baseline_comparisons(self) -> tuple[Comparison, ...]:
-        """Of each other (a) with the baseline (b), best mean first."""
+        """Comparisons of each other (a) with the baseline (b), best mean first."""
         if not self.baseline:
             return ()
         rows = {

@@ -81,13 +81,13 @@ class Explanation(NamedTuple):
     n: int
     """Queries."""
     level: float
-    """Of the intervals, over all slices."""
+    """Confidence of the intervals, which hold for all slices at once."""
     tested: int
     """Slices that were tested."""
     findings: tuple[SliceFinding, ...]
     """Strongest first; at most five."""
     silence: Silence | None
-    """Why there is none."""
+    """Why there is no finding; None if there is one."""
 
 
 def explain_results(results: Results, a: str, b: str) -> Explanation:

@@ -66,8 +66,8 @@ def score_folders(
 
     Args:
         folders: two or more.
-        measure_names: measures; none: those of the first folder's experiment that all
-            experiments have, its primary measure first.
+        measure_names: measures; empty for those of the first folder's experiment that
+            all experiments have, its primary measure first.
         grade_rule: another grade rule, for all of them.
         queries: only these.
         folder_labels: labels of the folders; None: the end of their paths.
@@ -321,7 +321,7 @@ def _difference_notes(
 def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
     """Return the notes on the judged shares of the first hits.
 
-    None if labels name relevant documents only.
+    Empty if labels name relevant documents only.
     """
     if not scores.retrievers or not scores.has_irrelevant_labels:
         return ()

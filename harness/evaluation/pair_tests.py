@@ -47,7 +47,7 @@ class TestedPair(NamedTuple):
 
     key: MeasurePair
     scores: Scores
-    """Of the queries for which both have a value."""
+    """The scores of the queries for which both have a value."""
     observations: PairObservations
     outcome: DecisiveTest
     difference: float
@@ -70,13 +70,13 @@ class AdjustedPair(NamedTuple):
     """The p-values and the verdict of one pair after its family's correction."""
 
     p_adjusted: float
-    """Of the deciding test."""
+    """The corrected p of the deciding test."""
     p_minimum_adjusted: float | None
-    """The lowest value that it could have; None if that is not known."""
+    """The lowest value that it could have; None if that is unknown."""
     p_randomization_adjusted: float
-    """Of the sign flips of the mean."""
+    """The corrected p of the sign-flip test of the mean."""
     p_wilcoxon_adjusted: float | None
-    """Of the exact signed-rank test; None with weights."""
+    """The corrected p of the signed-rank test; None with weights."""
     finding: Finding
 
 
@@ -144,7 +144,7 @@ def run_equivalence_tests(
 ) -> dict[tuple[str, str], EquivalenceTest]:
     """Return each pair's test of equivalence on the primary measure, Holm-corrected.
 
-    None without a margin.
+    Empty without a margin.
 
     Args:
         scores: of the queries for which every retriever has a value.
@@ -174,7 +174,7 @@ def family_verdicts(
 ) -> list[AdjustedPair]:
     """Correct one family, and return the verdict on each pair.
 
-    None is decided if only a model judged, or alpha is spent.
+    All pairs are undecided if only a model judged, or alpha is spent.
 
     Args:
         pairs: the family.

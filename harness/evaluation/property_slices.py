@@ -139,7 +139,7 @@ def property_slices(
 ) -> list[PropertySlice]:
     """Return the slices of queries that can be compared with the others.
 
-    Numbers are divided at the median, yes or no as they are, texts by their values.
+    Numbers are divided at the median, truths into yes and no, texts by their values.
     Both the slice and the others have ten queries or more, and no two slices divide the
     queries alike.
 

@@ -48,7 +48,7 @@ class _CorpusWords:
 
 
 def truncated_documents(runs: Sequence[Run]) -> dict[str, frozenset[str]]:
-    """Return retriever -> the documents of which its model read only the start.
+    """Return retriever -> the documents that its model read only in part.
 
     Retrievers that truncated none are left out.
     """
@@ -70,8 +70,7 @@ def query_properties(
 
     Args:
         dataset: queries, labels and documents.
-        truncated: retriever -> the documents of which its model read only the start;
-            only retrievers that truncated any.
+        truncated: what `truncated_documents` returned.
     """
     words_by_query = {
         query.id: frozenset(tokenize(query.text)) for query in dataset.stored_queries

@@ -195,7 +195,7 @@ def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield the queries of which no document has a word, if there are any."""
+    """Yield a warning if the words of some queries are in no document."""
     ids = dict.fromkeys(manifest.ledger.dataset.get("no-shared-word", ()))
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes

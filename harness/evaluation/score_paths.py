@@ -51,7 +51,7 @@ def score_paths(
 
     Args:
         paths: qrels and TREC runs, one results folder, or several.
-        measure_names: measures; none: those of the experiments, or the usual ones.
+        measure_names: measures; if empty, those of the experiments, or the usual ones.
         grade_rule: another grade rule for results folders.
         conventions: which queries count; of results folders only `queries`, the others
             are refused.

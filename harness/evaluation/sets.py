@@ -27,20 +27,20 @@ from retrievers.errors import InputError, Problem
 
 @dataclass(frozen=True, slots=True)
 class PairOnSets:
-    """Two retrievers on several data sets, each of which counts alike."""
+    """Two retrievers on several data sets, all with the same weight."""
 
     a: str
     b: str
     differences: tuple[float, ...]
     """mean(a) - mean(b) on each set, in the order of the sets."""
     mean_difference: float
-    """Of the sets' mean differences."""
+    """The mean over the sets of their mean differences."""
     p_value: float
     """Two-sided, on these sets: signs flipped within them."""
     p_adjusted: float
     method: str
     verdict: Verdict
-    """Of a against b, on these sets alone."""
+    """The verdict on a against b, on these sets alone."""
     new_sets: NewSetsDifference | None
     """On other sets like these; None below five sets."""
 
@@ -68,7 +68,7 @@ class PairOnSets:
         )
 
     def as_row(self, sets: Iterable[str]) -> dict[str, Any]:
-        """The pair as a row of data_sets.csv; None where five sets would be needed."""
+        """The pair as a row of data_sets.csv; cells that need five sets may be None."""
         new_sets_cells: tuple[float | None, ...] = (None,) * 6
         if self.new_sets is not None:
             new_sets_cells = (
@@ -207,7 +207,7 @@ def _common_retrievers(sets: Sequence[Scores]) -> list[str]:
     """Return the retrievers that have scores on every set.
 
     Raises:
-        InputError: there are none, or a set has no query.
+        InputError: no retriever has, or a set has no query.
     """
     retrievers = [
         name

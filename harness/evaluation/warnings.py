@@ -59,9 +59,9 @@ class HalfRead:
     kind: ClassVar = WarningKind.HALF_READ
     stored: ClassVar = StoredFields(("retrievers",), ("least_share", "greatest_share"))
     retrievers: tuple[str, ...]
-    """Also those that use them."""
+    """Those that truncate many documents, and those that use them."""
     least_share: float
-    """Of these documents."""
+    """Smallest share of documents that one of them truncates."""
     greatest_share: float
 
 
@@ -104,7 +104,7 @@ class Unjudged:
     retriever: str
     leader: str
     share: float
-    """Of its first hits."""
+    """Share of its first hits that have no label."""
     leader_share: float
     cutoff: float
     """How many hits of a query are first."""
@@ -218,7 +218,7 @@ class RisingScores:
 
 @dataclass(frozen=True, slots=True)
 class NoSharedWord:
-    """BM25 finds nothing for queries of which no document has a word."""
+    """BM25 finds nothing for queries whose words are in no document."""
 
     kind: ClassVar = WarningKind.NO_SHARED_WORD
     stored: ClassVar = StoredFields((), ("without", "queries"), ("query_ids",))
@@ -312,7 +312,7 @@ def _contents(warning: RunWarning, fields: Sequence[str]) -> Iterator[Any]:
 
 
 def read_warning(stored: Any) -> RunWarning:
-    """Return a warning from its stored form; a warning as it is.
+    """Return a warning from its stored form; a warning is returned unchanged.
 
     >>> form = store_warning(MatchedIds("x", (1, 2), ("title", "folder"), "d1"))
     >>> read_warning(form).ways

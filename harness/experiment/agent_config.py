@@ -39,7 +39,7 @@ class AgentConfig(RetrieverConfig):
     max_tokens: int = Field(default=1000, ge=1)
     """Tokens of one reply, at most."""
     temperature: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Of its replies; a model that takes none but its own gets none."""
+    """Temperature of its replies; not sent to models that accept only their own."""
     concurrency: int = Field(default=4, ge=1)
     """Requests at once."""
     rpm: float = Field(default=0, ge=0)

@@ -26,11 +26,11 @@ class FusionConfig(RetrieverConfig):
     distribution-based score fusion), or by scores between the query's lowest and
     highest (convex)."""
     constant: float = Field(default=60, gt=0, allow_inf_nan=False)
-    """Of rrf: added to every rank, the first being 1."""
+    """For rrf: the number that is added to every rank; the first rank is 1."""
     weights: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
     """How much each ranking counts, in the order of `of`; left out, all alike."""
     minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
-    """Of convex: the lowest score that each retriever could give, such as [0, -1] for
+    """For convex: the lowest score that each retriever could give, such as [0, -1] for
     BM25 and cosine; left out, the lowest of its hits."""
     omitted_when_empty = ("weights", "minimum")
 

@@ -29,8 +29,8 @@ class ExpandedSweep(NamedTuple):
     """An experiment whose sweep is written out."""
 
     tables: RawTable
-    """Of the experiment: its `sweep` is a `Sweep`, and the default is the baseline if
-    there is none."""
+    """Tables of the experiment: `sweep` is a `Sweep`, and `baseline` is the sweep's
+    default unless the file names another."""
     configurations: list[RetrieverEntry]
     """The retrievers that the sweep adds."""
 
@@ -72,7 +72,7 @@ class _Axis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _SweptRetrievers:
-    """The retrievers of a file, some of which a sweep varies."""
+    """The retrievers of a file; a sweep varies some of them."""
 
     tables: Mapping[str, RawTable]
     of: tuple[str, ...]
@@ -154,7 +154,7 @@ def expand_sweep(tables: RawTable, accepts: AcceptsTable) -> ExpandedSweep:
     table has the key; of one that has it not, those of its parts that do.
 
     Args:
-        tables: as they are written.
+        tables: those of the experiment, as they are written.
         accepts: whether a retriever's table has no error.
 
     Raises:
@@ -315,7 +315,7 @@ def _read_axes(sweep: SweepConfig, retrievers: _SweptRetrievers) -> list[_Axis]:
     """Return the axes of a sweep.
 
     Raises:
-        InputError: with the problem of each axis, or there is none.
+        InputError: the problems of all axes, or the sweep has no axis.
     """
     axes: list[_Axis] = []
     problems: list[Problem] = []

@@ -49,8 +49,8 @@ class Experiment(StrictTable):
     """
 
     name: ValidName
-    """Of the results folder: letters, digits, full stops, hyphens, underscores; at most
-    64."""
+    """Name of the results folder: letters, digits, full stops, hyphens, underscores; at
+    most 64."""
     dataset: Annotated[DatasetConfig, shown_as(str | DatasetConfig, "path")]
     """A folder, or a table that says more; relative to the working directory, else to
     the nearest folder above this file that has it. Or a list of them, several data
@@ -66,7 +66,7 @@ class Experiment(StrictTable):
     depth: int = Field(default=100, ge=1)
     """Hits kept per query."""
     seed: int = 0
-    """Of every random draw."""
+    """Seed of every random draw."""
     relevance: RelevanceConfig = RelevanceConfig()
     """What a label is worth."""
     statistics: Statistics = Statistics()

@@ -72,7 +72,7 @@ def load(
     Args:
         source: an experiment file; or its tables, or an Experiment, built in code: then
             paths are relative to the working directory. A LoadedExperiment is returned
-            as it is.
+            unchanged.
         allow_code: whether it may run code: a Python function, a kind of another
             package, a model's own code.
 

@@ -25,7 +25,7 @@ class RawTable:
 
     @classmethod
     def read(cls, option: object) -> RawTable | None:
-        """Return an option as a table; None if it is none."""
+        """Return an option as a table; None if it is not a table."""
         return cls(option) if isinstance(option, Mapping) else None
 
     def __contains__(self, key: str) -> bool:

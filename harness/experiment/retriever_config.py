@@ -15,8 +15,8 @@ ValidName = Annotated[str, Field(pattern=NAME_PATTERN)]
 SWEPT_NAME = (
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
 )
-"""Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM,
-256]`."""
+"""The name of a retriever, after which a sweep writes its values, such as
+`dense[MiniLM, 256]`."""
 MAX_TRIALS = 100
 OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores", "trials")
 """Keys of every retriever that are not written where they say nothing."""

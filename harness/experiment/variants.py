@@ -102,7 +102,7 @@ def _expand_table(
 
 
 def _read_variants(table: RawTable) -> list[_EncoderVariant]:
-    """Return the variants of a table; none if they have an error."""
+    """Return the variants of a table; [] if one of them has an error."""
     variants: list[_EncoderVariant] = []
     raw_variants = table.table("variants") or RawTable({})
     for key in raw_variants.options:

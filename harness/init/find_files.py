@@ -30,7 +30,7 @@ class DatasetFiles(NamedTuple):
 def find_files(reference: DatasetReference) -> DatasetFiles:
     """Return a data set with its files of labelled queries.
 
-    A reference that names its files stays as it is.
+    A reference that names its files is returned unchanged.
 
     Raises:
         InputError: a folder has no documents, or no labels.

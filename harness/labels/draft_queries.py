@@ -195,7 +195,7 @@ def _find_paraphrase(text: str, drafts: Sequence[DraftQuery]) -> DraftQuery | No
 
 
 def read_drafted_query(reply: str, _: int = 1) -> str | None:
-    """Return the query in a reply; None if there is none, or it is too long."""
+    """Return the query in a reply; None if it is missing or too long."""
     reply_object = parse_single_object(reply) or {}
     query = reply_object.get("query")
     if not isinstance(query, str):

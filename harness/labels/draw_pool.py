@@ -146,7 +146,7 @@ def _next_look(planned_looks: Sequence[int], scored: int) -> int:
     """Return the number of scored queries at the next planned look.
 
     Raises:
-        InputError: there is none.
+        InputError: no look is planned, or all are done.
     """
     if not planned_looks:
         remedy = (

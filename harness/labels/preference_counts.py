@@ -57,11 +57,11 @@ class PreferenceCounts:
     same: int
     """Queries without a preference, or on which people are split."""
     p: float
-    """Of the exact sign test over the queries with a preference."""
+    """p of the exact sign test over the queries with a preference."""
     level: float
-    """Of this look."""
+    """Level of this look."""
     interval: ProportionInterval
-    """Of the share of `leader` among the queries with a preference."""
+    """Interval of the leader's share of the queries with a preference."""
     judges: tuple[str, ...]
     self_agreement: SelfAgreement
     look: InterimAnalysis | None

@@ -36,7 +36,8 @@ def read_preferences(paths: Sequence[Path]) -> list[list[Preference]]:
     """Return the preferences of each file.
 
     Raises:
-        InputError: a line is no preference, with file and line; or there is none.
+        InputError: a line is not a preference, with file and line; or all files are
+            empty.
     """
     problems = ReadProblems()
     files: list[list[Preference]] = []

@@ -279,7 +279,7 @@ def _flatten(rows: Iterable[Iterable[float]], kind: type) -> Array:
 
 
 def _flatten_lookups(rows: Iterable[Iterable[float]], kind: type) -> Array:
-    """Return the same of rows that are looked up as they are read.
+    """Return the numbers of all rows as one array; rows may be generators.
 
     A list first is quicker, since NumPy does not wait between the look-ups.
     """

@@ -71,7 +71,7 @@ PARAMETER_LIMITS: Mapping[str, ParameterLimits] = {
     "residual": ParameterLimits((bool,), -1, 2, "True or False"),
 }
 FLOAT_LIMITS = ParameterLimits((int, float), -math.inf, math.inf, "a number")
-"""Of all other parameters; their numbers are read as floats."""
+"""Limits of all other parameters, whose numbers are read as floats."""
 PARAMETER_DEFAULTS: Mapping[str, Parameter] = {
     "dcg": "log2",
     "ideal": "judged",
@@ -134,7 +134,7 @@ def parse_measure(
 
 
 def _exclusive_parameter(params: Mapping[str, Parameter]) -> str | None:
-    """Return the parameter that allows no other; None if there is none."""
+    """Return the parameter that excludes all others; None without such a one."""
     for key, argument in params.items():
         if key == "groups" or argument == "claims":
             return key

@@ -26,7 +26,7 @@ def precision(batch: Batch, measure: Measure) -> Floats:
 
 
 def recall(batch: Batch, measure: Measure) -> Floats:
-    """R@k, recall: hits / R, with R the judged relevant documents; 0 if there are none.
+    """R@k, recall: hits / R, with R the judged relevant documents; 0 if R is 0.
 
     SetR without a cutoff. Range 0 to 1; below 1 wherever k < R. Ties: trec_eval's
     order. Unjudged documents: not relevant. Short lists: nothing special. Source: van

@@ -10,7 +10,7 @@ from retrievers.errors import InputError, Problem
 
 
 def measure_names(measures: Any) -> list[str]:
-    """Return the names of measures, of which there may be only one.
+    """Return the names of one or several measures.
 
     Raises:
         InputError: they are no texts.

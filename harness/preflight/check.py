@@ -51,7 +51,7 @@ class MissingRequirement:
 
 @dataclass(frozen=True, slots=True)
 class UnsharedQueries:
-    """Queries of which no document has a word: BM25 finds nothing for them."""
+    """Queries whose words are in no document: BM25 finds nothing for them."""
 
     ids: tuple[str, ...]
     queries: int

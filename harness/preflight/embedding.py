@@ -30,7 +30,7 @@ def import_stored_vectors(
     """Copy the vectors that `[vectors]` names into the cache.
 
     Raises:
-        InputError: there are none.
+        InputError: the files have no vectors of these encoders.
     """
     if vectors is None:
         return

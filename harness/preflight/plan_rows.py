@@ -40,7 +40,7 @@ class PlanRow(NamedTuple):
     calls: int
     """Requests, or a local model's batches."""
     tokens: int
-    """Of the texts that are not cached."""
+    """Tokens of the texts that are not cached."""
     exact: bool
     """Whether the tokens are counted; else they are estimated."""
     usd: float | None
@@ -230,7 +230,7 @@ class RerankingPlan:
     documents: Sequence[str]
     """The first texts of the corpus."""
     mean_tokens: float
-    """Of a document."""
+    """Mean tokens of a document."""
 
     def count_requests(self, queries: Sequence[str]) -> int:
         """Requests, or batches, for the pairs of some queries."""

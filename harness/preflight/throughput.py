@@ -33,7 +33,7 @@ class Throughput(NamedTuple):
     price: Price | None = FREE_PRICE
     """None: unknown."""
     limits: Limits | None = None
-    """Of an API."""
+    """Limits of an API; None for a local model."""
     speed: float | None = None
     """Tokens a second of a local model; None if it was never measured."""
 

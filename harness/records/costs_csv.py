@@ -34,7 +34,7 @@ class CostRow(NamedTuple):
     seconds: float
     """Wall time of the stage for the whole corpus, or all queries."""
     latency: StageLatency | None
-    """Of one query; None if single queries were not timed, whose cells are empty."""
+    """Times of single queries; None, and empty cells, if they were not timed."""
 
     @property
     def p50_ms(self) -> float | None:

@@ -87,7 +87,7 @@ def reads_by(parse: Callable[[Any], Any]) -> GetPydanticSchema:
 
     Args:
         parse: returns the record of a stored form, which is first checked to have the
-            type of this parameter; ValueError if it is none.
+            type of this parameter; ValueError if the form is wrong.
     """
 
     def schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -46,7 +46,7 @@ class ClaimsRow(NamedTuple):
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Return a row in its stored form; an error if it is none."""
+        """Return the row of a stored form; an error if the form is wrong."""
         claims = stored["claims"]
         text = str(stored["text"])
         return cls(text, None if claims is None else _text_list("claims", claims))
@@ -63,7 +63,7 @@ class VerdictRow(NamedTuple):
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Return a row in its stored form; an error if it is none."""
+        """Return the row of a stored form; an error if the form is wrong."""
         word = stored["verdict"]
         if word is not None and word not in ENTAILMENT_WORDS:
             words = f"{', '.join(ENTAILMENT_WORDS)} or null"
@@ -81,7 +81,7 @@ class OpinionRow(NamedTuple):
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Return a row in its stored form; an error if it is none."""
+        """Return the row of a stored form; an error if the form is wrong."""
         texts = _text_list("of", stored["of"])
         return cls(str(stored["task"]), texts, stored["answer"])
 
@@ -189,7 +189,7 @@ def _text_list(key: str, content: object) -> tuple[str, ...]:
     """Return a list of texts; a single text would be read as its letters.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a list of texts.
     """
     if not isinstance(content, list):
         raise ValueError(f"{key} is not a list of texts")
@@ -205,7 +205,7 @@ def _read_rows(
     *,
     by: JudgeIdentity | None = None,
 ) -> Iterator[StoredRow]:
-    """Yield the rows of a file, and add a problem for each line that is none.
+    """Yield the rows of a file, and add a problem for each line that is not a row.
 
     The last line is ignored if it is incomplete, because a run was stopped.
 
@@ -231,7 +231,7 @@ def _read_rows(
 
 
 def _parse_object(line: bytes) -> dict[str, Any]:
-    """Return the object of a line; ValueError with the problem if it is none."""
+    """Return the JSON object of a line; ValueError with the problem if it has none."""
     try:
         stored = json.loads(line.decode())
     except (ValueError, RecursionError) as error:

@@ -91,9 +91,9 @@ class DatasetFacts:
     """As the experiment names it."""
     format: str
     digest: str
-    """Of documents, queries and labels, SHA-256."""
+    """SHA-256 of the documents, queries and labels."""
     corpus_digest: str
-    """Of the documents alone."""
+    """SHA-256 of the documents alone."""
     documents: NonNegativeCount
     queries: NonNegativeCount
     """Queries that were searched."""
@@ -139,7 +139,7 @@ class Manifest:
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Wall time of the run."""
     versions: Annotated[tuple[PackageVersion, ...], reads_by(_read_versions)]
-    """Of Python and of packages."""
+    """Versions of Python and of packages."""
     machine: Machine
     git: Commit
     judge: StoredJudge = None
@@ -150,7 +150,7 @@ class Manifest:
     Over the same documents; this run has all of these queries.
     """
     file_digests: Annotated[tuple[FileDigest, ...], reads_by(_read_digests)] = ()
-    """Of every file that is read back."""
+    """Digests of all files that are read back."""
 
     def digest_of(self, path: str) -> str | None:
         """The digest of a file; None if the file is not read back."""

@@ -130,8 +130,8 @@ def read_manifest(folder: Path) -> Manifest:
     """Read manifest.json.
 
     Raises:
-        InputError: there is none, it is of another version, or parts of it are missing
-            or of the wrong type.
+        InputError: the file is missing or of another version, or parts of it are
+            missing or of the wrong type.
     """
     path = folder / "manifest.json"
     content = _read_content(folder)
@@ -152,7 +152,7 @@ def _read_content(folder: Path) -> Any:
     """Return the content of manifest.json.
 
     Raises:
-        InputError: there is none, or it is not JSON.
+        InputError: the file is missing, or it is not JSON.
     """
     path = folder / "manifest.json"
     try:

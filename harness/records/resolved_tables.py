@@ -96,7 +96,7 @@ class RetrieverRecord:
     comparable_scores: bool
     """Whether its scores are declared to be comparable between queries."""
     table: RawTable
-    """All of its table, as it is stored: only its kind knows the other keys."""
+    """All of its stored table: only its kind knows the other keys."""
 
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> RetrieverRecord:

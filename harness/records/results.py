@@ -86,9 +86,9 @@ class Results:
     queries: Mapping[str, LabelledQuery]
     """Every judged query, by id."""
     documents: Mapping[str, Document]
-    """Title and text of every document in the labels or in a top 20.
+    """Every document in the labels or in a top 20: its title, and its stored text.
 
-    The text as far as it was stored.
+    Long texts are stored in part.
     """
 
     scores = _frame_property("scores")
@@ -249,7 +249,7 @@ def read_results(folder: str | Path) -> Results:
     """Read a results folder.
 
     Raises:
-        InputError: it is none, or a part of it is missing or cannot be read.
+        InputError: it is not a results folder, or a part is missing or unreadable.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)

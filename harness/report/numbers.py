@@ -8,7 +8,7 @@ SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 
 
 def score_text(value: float | None) -> str:
-    """Return a score with three decimals, a dash where there is none.
+    """Return a score with three decimals; a dash if it is None.
 
     >>> score_text(0.46154), score_text(None), score_text(-0.0001)
     ('0.462', '–', '0.000')

@@ -65,7 +65,7 @@ class Evidence:
     """What the cards of one page show; its fields are those of the page's JSON."""
 
     title: str
-    """Of the experiment."""
+    """Name of the experiment."""
     section: str
     """What an image shows, after the title."""
     measure: str

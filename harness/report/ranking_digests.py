@@ -77,7 +77,7 @@ class _DigestReader:
     relevant: Mapping[str, frozenset[str]]
     """Query id -> its relevant documents; in the order of the ids."""
     cutoff: int
-    """Of the primary measure."""
+    """Cutoff of the primary measure."""
     primary_depth: int
     """Number of hits that the primary measure uses."""
 

@@ -64,7 +64,7 @@ class SetsRow(NamedTuple):
     sign: str
     word: str
     mean: float
-    """Of its means on the sets."""
+    """Mean of its means on the sets."""
     gap: float | None
     """None for the reference."""
     p: float | None

@@ -20,7 +20,7 @@ class RunAccounts:
     options: RunOptions
     budget: Budget
     meter: Meter
-    """Of the stages that serve all retrievers together, such as scoring."""
+    """Observes the stages that serve all retrievers together, such as scoring."""
     started: datetime
     clock: float
     """`time.perf_counter()` at the start."""

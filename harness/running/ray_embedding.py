@@ -49,7 +49,7 @@ class RaySettings(NamedTuple):
     """How the texts of an experiment are embedded."""
 
     address: str | None = None
-    """Of the Ray cluster; None for one on this machine."""
+    """Address of the Ray cluster; None starts one on this machine."""
     max_cost: float | None = None
     """Dollars that each encoder may spend."""
     allow_code: bool = True

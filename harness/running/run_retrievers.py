@@ -45,7 +45,7 @@ def run_retrievers(
     Args:
         retrievers: each after those that it uses.
         context: what they share.
-        reused: retriever -> a run that is taken as it is.
+        reused: retriever -> a stored run that is used instead of searching again.
         on_finished: called with each run that has rankings, as soon as it is complete.
 
     Returns:
@@ -219,11 +219,11 @@ def _merge_representatives(
 
 
 def _encodable_facts(facts: RetrieverFacts) -> RetrieverFacts:
-    """Return facts as they are read back, in characters that a file can hold."""
+    """Return facts as a file of UTF-8 will give them back."""
     texts = stored_facts(facts)
     return parse_facts({key: _encodable(text) for key, text in texts.items()})
 
 
 def _encodable(text: str) -> str:
-    """Spell out the surrogates in a text of other code: no file could hold them."""
+    """Return a text with lone surrogates spelled out: UTF-8 has no bytes for them."""
     return text.encode("utf-8", "backslashreplace").decode()

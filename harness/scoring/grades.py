@@ -124,8 +124,8 @@ def with_queries_without_relevant(
 
     Measures by claims need claims, or a reference to take them from; Abstain needs
     queries that no document answers; measures by labels are undefined for both. Nothing
-    is added if no measure needs them, nor if the primary measure needs labels and there
-    are none.
+    is added if no measure needs them, nor if the primary measure needs labels and no
+    query has any.
     """
     by_claims = any(measure.uses_claims for measure in question.measures)
     abstains = any(measure.name == ABSTAIN_MEASURE for measure in question.measures)

@@ -46,7 +46,7 @@ def hits_by_query(run: Mapping[str, Mapping[str, float]]) -> Iterator[QueryHits]
 
 
 class HitKeeper:
-    """Says of which runs the hits stay in memory."""
+    """Decides which runs' hits stay in memory."""
 
     def __init__(self) -> None:
         """Keep at most MAX_KEPT_HITS."""

@@ -83,7 +83,7 @@ class Scores:
     identical: frozenset[frozenset[str]] = frozenset()
     """Pairs with the same rankings of every query, down to the primary's cutoff."""
     source_order: tuple[int, ...] | None = None
-    """Indices into `ids` in the order of the source; None: as they are sorted."""
+    """Indices into `ids` in the order of the source; None for the order of `ids`."""
     notes: tuple[str, ...] = ()
     """What a reader of the numbers must know.
 

@@ -29,7 +29,7 @@ class ScoredRun(NamedTuple):
 
     name: str
     values: MeasureValues
-    """Of the queries that count."""
+    """Values of the queries that count."""
     notes: tuple[str, ...]
     read_rankings: Callable[[], RankedIds]
 

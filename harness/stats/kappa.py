@@ -42,7 +42,7 @@ def confusion_table(
     """Count how often two judges gave each pair of categories.
 
     Args:
-        a: (n,) ratings of the first judge; NaN if there is none.
+        a: (n,) ratings of the first judge; NaN for a missing rating.
         b: (n,) ratings of the second judge of the same documents.
         categories: the k categories, in their order.
 

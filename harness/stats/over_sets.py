@@ -24,15 +24,15 @@ MIN_SETS = 5
 
 
 class NewSetsDifference(NamedTuple):
-    """The difference on new sets, of which these are treated as a sample."""
+    """The difference on new sets, if these sets are a sample of them."""
 
     t: float
     p_value: float
     """Two-sided, of Student's t with one degree of freedom less than there are sets."""
     interval: Interval
-    """Of the mean over all such sets."""
+    """Interval of the mean over all such sets."""
     new_set_interval: Interval
-    """Of the difference on one more set (Higgins, Thompson & Spiegelhalter 2009)."""
+    """Interval of the difference on one more set (Higgins et al. 2009)."""
 
     @property
     def negated(self) -> NewSetsDifference:

@@ -155,7 +155,7 @@ def check_margin(
 
     Args:
         where: the option that has it.
-        margin: None if there is none.
+        margin: the margin; None if no margin is declared.
         bounds: the lowest and the highest value of the measure; None if unknown.
 
     Raises:

@@ -88,7 +88,7 @@ def write_trial_experiment(
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
-    """Leave an experiment as it was if the block cannot use it."""
+    """Restore an experiment's file if the block inside fails."""
     earlier_text = path.read_text(encoding="utf-8") if path.is_file() else None
     try:
         yield

@@ -43,7 +43,7 @@ class TryFolder:
     documents: Path
     """The folder, archive or table that the user named."""
     name: str
-    """Of the experiment: the name of the documents' folder."""
+    """Name of the experiment: that of the documents' folder."""
     path: Path
     """The folder that the trial writes."""
 
@@ -149,7 +149,7 @@ def find_questions(documents: Path) -> Path | None:
 
 
 def _top_files(documents: Path) -> Files:
-    """Return the files at the top of a folder; none of an archive or a table."""
+    """Return the files at the top of a folder; {} for an archive or a table."""
     if not documents.is_dir() or is_zip(documents):
         return {}
     return top_files(list_files(documents, gitignore=True))

@@ -21,7 +21,7 @@ LARGEST_DIFFERENCE = 1.0
 def verdict_size_sentences(results: Results) -> list[str]:
     """Return what is undecided, what difference would show, how many questions more.
 
-    In one or two sentences; none if nothing is undecided.
+    One or two sentences; only that of unanswered questions if nothing is undecided.
     """
     evaluation = read_or_evaluate(results)
     undecided = list(evaluation.queries_needed)

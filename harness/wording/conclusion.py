@@ -115,7 +115,7 @@ def _alerts(evaluation: Evaluation) -> list[str]:
 def _fragile_alerts(evaluation: Evaluation) -> list[str]:
     """Return the shown differences that three queries would reverse, in one sentence.
 
-    None if retrievers failed: then nothing is recommended.
+    Empty if retrievers failed: then nothing is recommended.
     """
     opponents: dict[str, list[str]] = {}
     for warning in evaluation.warnings:

@@ -57,7 +57,10 @@ SILENCE_SENTENCES: Mapping[Silence, str] = {
 
 
 def explanation_sentences(explanation: Explanation) -> list[str]:
-    """Return a sentence for each slice, strongest first, or why there is none."""
+    """Return a sentence for each slice, strongest first.
+
+    Without a slice, one sentence says why.
+    """
     if explanation.silence is not None:
         return [silence_sentence(explanation)]
     return [finding_sentence(finding, explanation) for finding in explanation.findings]
@@ -143,7 +146,7 @@ def slice_phrase(name: SliceName) -> str:
 
 
 def _condition_words(name: SliceName) -> str:
-    """Return a condition on a value as it is."""
+    """Return a condition on a single value in words, such as "is 'faq'"."""
     if isinstance(name.value, str):
         verb = "is" if name.condition is Condition.IS else "is not"
         return f"{verb} {_shorten(name.value)!r}"

@@ -23,7 +23,7 @@ class EvaluatedRun(NamedTuple):
     evaluation: Evaluation | None
     """None if no query has a score."""
     properties: Sequence[QueryProperty]
-    """Of all queries."""
+    """Properties of all queries."""
 
 
 def write_qrels_files(folder: Path, labels: GradedLabels) -> None:

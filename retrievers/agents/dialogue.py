@@ -162,7 +162,7 @@ class Dialogue:
         return True
 
     def _met_documents(self) -> list[str]:
-        """Return the documents that tools returned, as they were met."""
+        """Return the documents that tools returned, each once, first returned first."""
         return _distinct(doc_id for use in self._uses for doc_id in use.hits)
 
     def _end(self, doc_ids: list[str], end: AgentEnd) -> None:
@@ -186,7 +186,7 @@ def _asks_for_tools(reply: ToolReply) -> bool:
 
 
 def _answered_ids(tool_calls: Iterable[ToolCall]) -> list[str] | None:
-    """Return the ids of an answer, each once; None if there is none in form.
+    """Return the ids of an answer, each once; None without an answer in form.
 
     >>> _answered_ids([ToolCall("answer", '{"doc_ids": ["b", "a", "b"]}')])
     ['b', 'a']

@@ -53,8 +53,8 @@ class McpTool(AskedService):
     tool: str
     """The name of the tool."""
     arguments: dict[str, Any]
-    """Of the tool; {query} and {depth} in its texts are replaced, a text that is
-    {depth} by a number."""
+    """Arguments of the tool. {query} and {depth} in their texts are replaced; a text
+    that is only {depth} becomes a number."""
     hits: str = ""
     """A JMESPath to the list of hits, best first, in the structured content, or in the
     text where it is JSON."""
@@ -221,7 +221,7 @@ def _compile_pattern(pattern: str) -> Any:
     """Return a compiled regular expression with a group `id`.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a regular expression with such a group.
     """
     import regex
 

@@ -33,7 +33,7 @@ class ToolCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """One reply, as it is kept in the cache."""
+    """One reply in the form that the cache stores."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -77,7 +77,7 @@ class Message(NamedTuple):
     tool_calls: tuple[NumberedCall, ...] = ()
     """What the assistant asks for."""
     tool_call_id: str = ""
-    """Of the call whose result a tool returns."""
+    """Id of the call whose result the message has; "" in other messages."""
 
     def as_object(self) -> dict[str, object]:
         """Return the message as the chat protocol has it."""

@@ -151,7 +151,7 @@ class PythonEncoder(Configured, Encoder):
         """Return the function that embeds texts of a role.
 
         Raises:
-            InputError: there is none.
+            InputError: the object has no such function.
         """
         target = resolve_callable(self.call)
         role_method = getattr(target, f"encode_{role}", None)
@@ -195,7 +195,7 @@ def _takes_role(function: Callable[..., Any]) -> bool:
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return a function's parameters; none for one in C that does not show them."""
+    """Return a function's parameters; {} for one in C that does not show them."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -145,7 +145,7 @@ def import_vectors(
 
 
 def _find_manifests(system: _FileSystem, url: str) -> list[str]:
-    """Return the paths of all manifests; raise InputError if there is none."""
+    """Return the paths of all manifests; raise InputError if none is found."""
     from pyarrow.fs import FileSelector, FileType
 
     with _explain_access_errors(url):

@@ -10,7 +10,7 @@ from retrievers.embedded import Role
 from retrievers.texts.token_estimate import Counts
 
 CHARACTERS_PER_TOKEN = 4
-"""Of prose: what texts of similar length are grouped by before they are tokenised."""
+"""Characters of prose per token, by which texts of similar length are grouped."""
 
 
 class EncodedText(NamedTuple):

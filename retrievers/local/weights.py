@@ -292,7 +292,7 @@ def model_digest(model: Any) -> str:
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(tokenizer, "to_str"):
         settings_table = json.loads(tokenizer.to_str())
-        # How it cuts and pads texts changes as it is used.
+        # Truncation and padding are settings of single calls, not of the model.
         settings_table.pop("truncation", None)
         settings_table.pop("padding", None)
         digest.update(json.dumps(settings_table, sort_keys=True).encode())

@@ -103,8 +103,8 @@ class Chat:
 
         Raises:
             InputError: the key is not set, or --max-cost is given without prices.
-            BackendError: a request failed for good; UnreadableReplies after 20 replies
-                of which none can be read.
+            BackendError: a request failed for good; UnreadableReplies if the first 20
+                replies are all unreadable.
         """
         has_usable_reply = False
 

@@ -35,7 +35,7 @@ def quote_text(text: str, mark: str, *other_marks: str) -> str:
 
 
 def parse_single_object(reply: str) -> Mapping[str, Any] | None:
-    r"""Return the only JSON object in a reply; None if there is none, or several.
+    r"""Return the only JSON object in a reply; None if it has no object, or several.
 
     Of two objects one could be a quotation and the other the answer. An object that is
     cut off does not count. Text around the object is ignored.

@@ -128,7 +128,7 @@ class RemoteModel(Configured):
         """Check that there is a key.
 
         Raises:
-            InputError: there is none.
+            InputError: the key is not set.
         """
         self._key()
 

@@ -193,7 +193,7 @@ def passage_spans(document: Document, chunks: Chunk) -> list[Span | None]:
 
 
 def _cut_text(document: Document, chunks: Chunk) -> list[_Cut]:
-    """Return the passages of a document's text; none of them is empty if it is not."""
+    """Return the passages of a document's text; they are not empty if it is not."""
     text = document.text.strip()
     if chunks.call:
         cuts = _cut_by_function(chunks.call, text)

@@ -58,7 +58,7 @@ def context_token_counter(tokenizer: str) -> TokenCounter:
             files are on this machine; "" for words times 4/3.
 
     Raises:
-        InputError: there is none, or it cannot be read.
+        InputError: the tokenizer is missing, or cannot be read.
     """
     if not tokenizer:
         return words_as_tokens

@@ -15,7 +15,7 @@ from retrievers.texts.chunking import (
 from retrievers.texts.token_estimate import TokenCounter
 
 CHANGED_PASSAGE_NOTE = "changed-passage"
-"""Notes a document of which a function of the user returned a text that it lacks."""
+"""Kind of note: a user's function returned a text that is not in the document."""
 
 
 class _PlacedPassage(NamedTuple):

@@ -57,7 +57,7 @@ ASCII_WORD = re.compile(r"\w+(?:'\w+)?")
 """The same rule for a text that is all ASCII, in a third of the time."""
 DOT_ABOVE = "\u0307"
 EMOJI = r"[\p{Extended_Pictographic}--[\u00a9\u00ae]]|\p{Regional_Indicator}{2}"
-"""Pictures, and flags; the signs of copyright and trade mark are none."""
+"""Pictures, and flags; without the signs of copyright and trade mark."""
 
 
 def tokenize(text: str) -> list[str]:

@@ -47,7 +47,7 @@ FOUR = {
     "fish": "fish swim in water and have fins",
     "pear": "pears grow on trees and are green",
 }
-"""The documents of which the files of tools ask."""
+"""The documents that the files of tools are about."""
 
 
 def corpus(key: str = "_id", of: Collection = SMALL) -> Rows:

@@ -1,4 +1,4 @@
-"""Two saved runs of which one loses on queries that have something in common."""
+"""Two saved runs; one loses on queries that have something in common."""
 
 from pathlib import Path
 from typing import Any

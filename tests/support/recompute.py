@@ -176,7 +176,7 @@ def randomization(a: list[float], b: list[float]) -> float:
 
 def corrected(p_values: list[float], correction: str) -> list[float]:
     """The p-values of a family, corrected by Holm's steps written out, or by
-    statsmodels; as they are, by others.
+    statsmodels; unchanged by any other name.
     """
     from statsmodels.stats.multitest import multipletests
 

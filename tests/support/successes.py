@@ -1,4 +1,4 @@
-"""Saved runs of which each query is a success or none."""
+"""Saved runs in which each query is a success or a failure."""
 
 from __future__ import annotations
 

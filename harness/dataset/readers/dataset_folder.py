@@ -45,7 +45,7 @@ class DatasetFolder:
         """Return the file with this name; `book.xlsx#Sheet1` is a sheet of a workbook.
 
         Raises:
-            InputError: there is none.
+            InputError: no file has this name.
         """
         return file_named(self.files, name, self.path)
 

@@ -148,7 +148,7 @@ def _read_entries(head: str) -> dict[str, str]:
 def _node_text(node: yaml.Node, head: str) -> str:
     """Return a value as text in one line.
 
-    Lists have commas between their elements; nested values are as they are written.
+    Lists have commas between their elements; nested values keep the text of the file.
     """
     if isinstance(node, yaml.SequenceNode):
         texts = [_node_text(element, head) for element in node.value]

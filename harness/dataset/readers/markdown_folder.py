@@ -271,7 +271,7 @@ def _missing_queries(
 
 
 def _is_other_labeller(labeller: str, labellers: Collection[str]) -> bool:
-    """Whether a labeller, who is known, is none of the earlier ones, who are, too."""
+    """Whether a labeller differs from all earlier ones; all have to be known."""
     if not labeller or not labellers:
         return False
     return "" not in labellers and labeller not in labellers

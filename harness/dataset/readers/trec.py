@@ -144,7 +144,7 @@ def _document_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Ro
 def topic_rows(
     files: Sequence[File], part: str, problems: ReadProblems
 ) -> Iterator[Row]:
-    """Yield one query per topic, of which one part is searched, or per line.
+    """Yield one query per topic, or per line; one part of a topic is searched.
 
     A line has an id, a tab and a text.
     """

@@ -146,7 +146,7 @@ def draw_side_text(
     anchor: str = "start",
     color: str = INK_SHADE.light,
 ) -> Markup:
-    """A text beside a mark; nothing for an empty text."""
+    """A text beside a mark; "" for an empty text."""
     if not text:
         return Markup("")
     return svg_element(

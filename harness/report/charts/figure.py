@@ -27,7 +27,7 @@ class Figure(NamedTuple):
     """One chart."""
 
     name: str
-    """Of its file."""
+    """Name of its file."""
     title: str
     """A short title."""
     description: str

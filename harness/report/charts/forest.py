@@ -46,7 +46,7 @@ class ForestRow(NamedTuple):
     """Wins, ties and losses."""
     side_text: str = ""
     color: str = ""
-    """Of the point; the colour of text if it is left out."""
+    """Colour of the point; "" for that of text."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -64,7 +64,7 @@ class ForestTexts(NamedTuple):
     """The texts of a forest."""
 
     name: str
-    """Of its file."""
+    """Name of its file."""
     title: str
     description: str
     axis_title: str

@@ -50,7 +50,7 @@ def draw_recall_curves(curves: Mapping[str, RecallCurve], width: float) -> Plot:
     """The recall of each retriever against the tokens of the context.
 
     Args:
-        curves: by retriever; none without a point.
+        curves: by retriever; each has a point or more.
         width: of the chart.
     """
     bottom = PLOT_TOP + PLOT_HEIGHT

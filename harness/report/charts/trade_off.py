@@ -50,7 +50,7 @@ class CostKind(NamedTuple):
 
     short_title: str
     title: str
-    """Of its axis."""
+    """Title of its axis."""
     unit: str
     """A key of `axes.PRICE_TICK_LABELS`."""
     read_cost: Callable[[RetrieverCost], float | None]
@@ -152,7 +152,7 @@ def _trade_off_axes(dots: Sequence[PricedMean], right: float) -> TradeOffAxes:
 
 
 def _draw_name(name: str, side: str | None) -> Markup:
-    """Return the name beside its point; nothing without room."""
+    """Return the name beside its point; "" if it has no room."""
     if side is None:
         return Markup("")
     if side == "left":

@@ -15,11 +15,11 @@ class ApproximationRow:
     """Queries."""
     recall_at_10: float
     recall: float
-    """Of all hits that were kept."""
+    """Recall of all stored hits."""
     bytes: float
     exact_bytes: float
     ms: float
-    """Of a query, in batches."""
+    """Milliseconds per query, searched in batches."""
     exact_ms: float
     unindexed: str
     """How many vectors are not in the index; "" for none."""

@@ -48,7 +48,7 @@ The first kind that was measured for all retrievers is drawn first.
 MAX_NAMED_DOTS = 16
 """Dots up to which all have a name; of more, those that are not worse."""
 CHART_WIDTH = 568.0
-"""Of a column of the page, in pixels."""
+"""Width of a column of the page, in pixels."""
 
 
 VECTOR_UNITS = {

@@ -74,7 +74,7 @@ class FirstScreen(NamedTuple):
     reason: str
     """Why, and what to do next; may be empty."""
     command: str
-    """Of the next step; "" without one."""
+    """The command of the next step; "" if there is no next step."""
     warnings: tuple[str, ...]
     """Sentences that may change the decision, most important first."""
     board: Board

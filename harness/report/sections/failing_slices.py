@@ -25,8 +25,10 @@ class FailingSlices(NamedTuple):
     lead: str
     """The strongest sentence; "" if no property explains the difference."""
     sentences: tuple[str, ...]
-    """Strongest first, or why there is none; empty with one retriever, or if there are
-    too few queries to divide."""
+    """A sentence for each slice, strongest first; without a slice, why.
+
+    Empty with one retriever, or if there are too few queries to divide.
+    """
     suggestions: tuple[str, ...]
     """What may help, one line each."""
     groups: tuple[QueryGroup, ...]

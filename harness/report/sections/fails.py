@@ -39,7 +39,7 @@ REMAINING_PAGE = "queries.html"
 MAX_PAGE_BYTES = 1_000_000
 """Largest size of a page's evidence."""
 MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
-"""Of the second page's."""
+"""Largest size of the evidence of the second page."""
 DEFAULT_HITS = 10
 """Hits of a ranking if the measure has no cutoff, or a deeper one."""
 SCORE_DIGITS = 4

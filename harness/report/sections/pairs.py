@@ -83,7 +83,7 @@ class PairsContext:
     settings: str
     rows: list[Comparison]
     matrix: Sequence[MatrixRow]
-    """Of many retrievers; empty if the pairs are listed."""
+    """Signs of all pairs of many retrievers; empty if the pairs are listed."""
     left: int
     """Pairs that are not listed."""
     floors: Mapping[tuple[str, str], float]

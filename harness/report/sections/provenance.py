@@ -32,7 +32,7 @@ class ProvenanceContext:
     facts: dict[str, list[NamedText]]
     """Retriever -> what it used, for those that tell it."""
     folder: str
-    """Of the results, as it stands in a command."""
+    """The results folder, as commands on the page name it."""
     quote: list[Citation]
 
 

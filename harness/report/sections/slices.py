@@ -62,7 +62,7 @@ class SliceComparison(NamedTuple):
     """Both ends are None if no interval can be estimated."""
     high: float | None
     p_adjusted: float | None = None
-    """Of the slice against the other queries; None without a test."""
+    """Corrected p of the slice against the other queries; None without a test."""
     differs: bool = False
     """Whether that test shows that the slice differs from the other queries."""
 
@@ -148,7 +148,7 @@ def slice_state(row: SliceComparison) -> str:
 
 
 def slices_sentence(pair: SlicePair) -> str:
-    """Where the lead over the next is largest, and where it is none."""
+    """Where the lead over the next is largest, and where there is no lead."""
     slices = pair.rows[1:]
     largest = max(slices, key=lambda row: row.difference)
     smallest = min(slices, key=lambda row: row.difference)
