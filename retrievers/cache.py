@@ -30,6 +30,7 @@ from retrievers.texts.token_estimate import Counts
 from retrievers.vector_bytes import from_bytes, to_bytes
 
 _SCHEMA_VERSION = 1
+"""Version of the cache's tables; a cache of another one is refused."""
 _LOCK_TIMEOUT_SECONDS = 60
 """Seconds that another process may lock the file."""
 _ROWS_PER_STATEMENT = 4096

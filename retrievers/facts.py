@@ -34,6 +34,7 @@ NUMBER_KEY_ENDS = (
 RERANKER_PREFIX = "reranker "
 """Stands before the keys of a reranker."""
 MAX_DIGITS = 18
+"""Digits of a stored count; any such number fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

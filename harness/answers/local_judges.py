@@ -111,6 +111,7 @@ def _tokens(text: str) -> frozenset[str]:
 
 
 NLI_THRESHOLD = 0.5
+"""Least probability of a verdict other than neutral: more likely than not."""
 NLI_VERDICTS: Mapping[str, EntailmentWord] = {
     "entailment": "entailed",
     "contradiction": "contradicted",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.evaluation.costs import RetrieverCost
 
 MIN_CHART_WIDTH = 110
-"""Cells of the narrowest terminal in which differences are drawn, too."""
+"""Characters of the narrowest terminal in which differences are also drawn."""
 TICK_SPACING = 6
 """Cells from one number below the drawing to the next, or a few more."""
 MAX_HEADING_NAME = 16

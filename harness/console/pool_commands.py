@@ -37,6 +37,7 @@ JudgeModelOption = Annotated[
     ),
 ]
 DOCUMENT_TOKENS = 8_000
+"""Tokens of one document that --llm sends, at most."""
 
 
 SampleSize = Annotated[

@@ -32,6 +32,7 @@ NoTexts = Annotated[
     bool, typer.Option("--no-texts", help="Show ids in place of texts.")
 ]
 SECONDS_PER_ANSWER = 20
+"""How long a person needs to compare two rankings, roughly."""
 
 
 def prefer(

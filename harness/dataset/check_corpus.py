@@ -28,6 +28,7 @@ DROP_REMEDY = compose_remedy(
 ANCHOR_WORDS = 5
 """The first words of a passage, by which documents with it are found."""
 TEXT_KEY_BYTES = 12
+"""Bytes of a text's digest: with millions of texts, no two get the same by chance."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 

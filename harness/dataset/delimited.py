@@ -21,6 +21,7 @@ DELIMITER_LINE = re.compile(r'"?sep=(.)"?')
 QUEPID_HEADER = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
 MAX_CELL_LENGTH = 2**31 - 1
+"""The largest limit that csv accepts on every platform; documents may be cells."""
 MAX_SHOWN_COLUMNS = 8
 """Columns, at most, that a message shows."""
 MAX_SHOWN_HEADER_LENGTH = 60

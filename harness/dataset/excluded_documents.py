@@ -18,6 +18,7 @@ NOTHING_WORDS = ("n/a", "na", "none", "null", "nan", "-")
 """What stands in a cell, or alone in a list, if no document is left out."""
 MAX_SHOWN_QUERY_LENGTH = 60
 MAX_SHOWN_DOCUMENTS = 3
+"""Documents that a message names as examples."""
 
 
 def read_excluded(

@@ -21,6 +21,7 @@ from harness.dataset.written_values import (
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 MAX_SHOWN_VERDICTS = 3
+"""Verdicts that a message names as examples."""
 ORDER_NAMES = frozenset(
     (
         "rank",

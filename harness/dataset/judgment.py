@@ -21,6 +21,7 @@ JUDGMENTS_FILE = "judgments.jsonl"
 """The file whose judgments replace the labels of a data set."""
 JUDGMENT_GRADES = (0, 1, 2, 3)
 DIGEST_BYTES = 8
+"""Bytes of the digest of a query with a document, in a file of judgments."""
 
 JudgeKind = Literal["human", "llm"]
 JudgmentDesign = Literal["sample", "next", "adjudication"]

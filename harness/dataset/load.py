@@ -40,11 +40,11 @@ from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import (
     LabelColumnSearch,
     find_label_column,
-    refuse_answers_of_ids,
-    refuse_returned_documents,
-    refuse_unused_columns,
+    report_answers_of_ids,
+    report_returned_documents,
+    report_unused_columns,
 )
-from harness.dataset.unlabelled_texts import refuse_texts_of_documents
+from harness.dataset.unlabelled_texts import report_texts_of_documents
 from harness.dataset.usual_names import (
     DOCUMENT_NAMING_KINDS,
     LABEL_KINDS,
@@ -107,9 +107,9 @@ def load_dataset(
     is_question = search.is_question
     if not (matched.labels or problems or _declares_documents(reference)):
         corpus = (document for _, document in source.documents(ReadProblems()))
-        is_question = refuse_texts_of_documents(problems, corpus, reference.columns)
+        is_question = report_texts_of_documents(problems, corpus, reference.columns)
     parts = _CheckedParts(format_name, source, queries, documents, matched)
-    _refuse_misread_columns(reference, parts, problems, is_question=is_question)
+    _report_misread_columns(reference, parts, problems, is_question=is_question)
     return _check_labels(reference, parts, problems)
 
 
@@ -132,29 +132,29 @@ class _CheckedParts:
     matched: MatchedLabels
 
 
-def _refuse_misread_columns(
+def _report_misread_columns(
     reference: DatasetReference,
     parts: _CheckedParts,
     problems: ReadProblems,
     *,
     is_question: bool,
 ) -> None:
-    """Add the problems of columns that say something else than they are read as.
+    """Add the problems of columns that seem to mean something else than they are read as.
 
     Args:
         reference: has the declared columns.
         parts: the queries, documents and labels.
         problems: takes the problems, and has the columns.
-        is_question: whether a problem asks already which column has labels.
+        is_question: whether a problem already asks which column has labels.
     """
     documents = parts.documents
     declared = reference.columns
     if not parts.matched.labels and documents.ids:
-        refuse_answers_of_ids(parts.queries.values(), problems, documents, declared)
+        report_answers_of_ids(parts.queries.values(), problems, documents, declared)
     if parts.matched.labels and not reference.labels:
-        refuse_returned_documents(problems, declared)
+        report_returned_documents(problems, declared)
     if not is_question:
-        refuse_unused_columns(problems, declared, documents.example())
+        report_unused_columns(problems, declared, documents.example())
 
 
 def _check_labels(

@@ -24,6 +24,7 @@ from retrievers.types import Document, Query
 
 TEXT_REMEDY = "write it as a string"
 CONVERSATION_DIGEST_LENGTH = 8
+"""Hex digits: enough to tell the conversations of one file apart."""
 
 
 class PlacedRow(NamedTuple):

@@ -13,6 +13,7 @@ from harness.dataset.usual_names import is_label_name, usual_column
 from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 MAX_EXAMINED_TABLES = 20
+"""Tables of a folder that are opened to look for queries."""
 DOCUMENT_STEMS = frozenset(("documents", "corpus", "docs", "passages"))
 TEXT_NAME = "text"
 """A column of queries, or of documents."""

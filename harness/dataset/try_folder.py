@@ -5,6 +5,7 @@ from pathlib import Path
 TRY_MARK = "# Written by harness try"
 """Begins a line at the top of the experiment file of such a folder."""
 MAX_MARK_BYTES = 200
+"""Bytes that are read of a line to look for the mark."""
 TRY_EXPERIMENTS = ("try.toml", "try-titles.toml")
 """Its experiment of real questions, and that of questions made from titles."""
 

@@ -64,7 +64,7 @@ RETURNED_PATTERN = re.compile(
 TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
 """Names of columns of texts that may be those of relevant documents."""
 CONTEXT_NAME = "context"
-"""Such a column, too, if no other table has labels: else it may describe the query."""
+"""Another such name if no table has labels; else it may describe the query."""
 MAX_SHOWN_CELLS = 3
 
 
@@ -121,7 +121,7 @@ class _UnusedColumn(NamedTuple):
     """Its values if they look like grades."""
 
 
-def refuse_returned_documents(
+def report_returned_documents(
     problems: ReadProblems, declared: Sequence[DeclaredColumn]
 ) -> None:
     """Add a problem for each table of labels that looks like what a system returned.
@@ -181,7 +181,7 @@ def _run_remedy(column: str) -> Remedy:
     )
 
 
-def refuse_unused_columns(
+def report_unused_columns(
     problems: ReadProblems, declared: Sequence[DeclaredColumn], example: str
 ) -> None:
     """Add a problem for each unused column that may hold labels or grades.
@@ -212,7 +212,7 @@ def refuse_unused_columns(
             if not is_unused or column in declared_names:
                 continue
             cells = cells_by_column.get(column, ())
-            _refuse_other_uses(file, column, cells, problems)
+            _report_other_uses(file, column, cells, problems)
             unused = _guess_kind(column, cells, table)
             if not _is_overlooked(unused.kind, table, declared_kinds):
                 continue
@@ -222,21 +222,21 @@ def refuse_unused_columns(
                 _add_overlooked(file, column, unused, table, problems=problems)
 
 
-def _refuse_other_uses(
+def _report_other_uses(
     file: str, column: str, cells: Sequence[Any], problems: ReadProblems
 ) -> None:
     """Add a problem if an unused column changes what the labels beside it say."""
     columns = problems.columns_used.get(file, {})
     kinds = columns.values()
     if cells and normalised_name(column) in PAGE_NAMES:
-        _refuse_unused_pages(file, column, columns, problems)
+        _report_unused_pages(file, column, columns, problems)
     if any(kind in DOCUMENT_NAMING_KINDS for kind in kinds):
-        _refuse_events(file, column, cells, problems)
+        _report_events(file, column, cells, problems)
     if "exclude" not in kinds and may_exclude(column):
-        _refuse_unused_exclusions(file, column, cells, problems)
+        _report_unused_exclusions(file, column, cells, problems)
 
 
-def _refuse_events(
+def _report_events(
     file: str, column: str, cells: Sequence[Any], problems: ReadProblems
 ) -> None:
     """Add a problem if rows are events of several kinds, and all count as labels."""
@@ -254,7 +254,7 @@ def _refuse_events(
         )
 
 
-def _refuse_unused_exclusions(
+def _report_unused_exclusions(
     file: str, column: str, cells: Sequence[Any], problems: ReadProblems
 ) -> None:
     """Add a problem if a column may have documents to leave out of rankings."""
@@ -291,7 +291,7 @@ def _find_event_column(file: str, problems: ReadProblems) -> _EventColumn | None
     return None
 
 
-def _refuse_unused_pages(
+def _report_unused_pages(
     file: str, pages: str, columns: Mapping[str, str], problems: ReadProblems
 ) -> None:
     """Add a problem if labels name files, and nothing uses the pages beside them."""
@@ -429,13 +429,13 @@ def _add_overlooked(
     problems.add(file, problem, remedy)
 
 
-def refuse_answers_of_ids(
+def report_answers_of_ids(
     queries: Iterable[Query],
     problems: ReadProblems,
     documents: CheckedDocuments,
     declared: Sequence[DeclaredColumn],
 ) -> None:
-    """Add a problem if reference answers are the ids of documents: labels, it seems."""
+    """Add a problem if reference answers are ids of documents: perhaps labels."""
     if any(column.kind == "reference" for column in declared):
         return
     answers = chain.from_iterable(query.reference.answers for query in queries)
@@ -489,7 +489,7 @@ def find_label_column(
     if candidates:
         problems.append(_label_question(candidates, problems))
     else:
-        _refuse_keys_of_documents(problems, documents)
+        _report_keys_of_documents(problems, documents)
     return LabelColumnSearch(None, is_question=bool(problems))
 
 
@@ -539,7 +539,7 @@ def _returned_columns(file: str, problems: ReadProblems) -> str:
     return ", ".join(names)
 
 
-def _refuse_keys_of_documents(
+def _report_keys_of_documents(
     problems: ReadProblems, documents: CheckedDocuments
 ) -> None:
     """Add a problem for each column of objects with several fields of documents."""

@@ -36,7 +36,7 @@ class _TextColumn(NamedTuple):
     """The path of grades or flags beside the texts; empty if there are none."""
 
 
-def refuse_texts_of_documents(
+def report_texts_of_documents(
     problems: ReadProblems,
     documents: Iterable[Document],
     declared: Sequence[DeclaredColumn],

@@ -190,7 +190,7 @@ ANSWER_WORDS = _words(
     contexts
     """
 )
-"""Words of names that a column of answers, or of numbers, may have, too."""
+"""Words that the name of a column of answers, or of numbers, may have as well."""
 JUDGING_WORDS = _words(
     """
     relevant relevance relevancy rel grade grades rating ratings label labels score

@@ -11,6 +11,7 @@ from harness.scoring.stored_scores import rankings_by_retriever
 SECONDS_PER_JUDGMENT = 20
 """How long a person needs for a judgment."""
 MAX_LISTED_QUERIES = 10
+"""Queries that the output lists, those with most documents to judge first."""
 MAX_SAMPLED_QUERIES = 30
 """Queries beyond which a sample is proposed."""
 POOL_DEPTH = 5

@@ -41,6 +41,7 @@ MIN_UNJUDGED_SHARE = 0.1
 MAX_JUDGED_GAP = 0.1
 """Difference of mean Judged@k above which labels may favour the better judged."""
 SHARE_TOLERANCE = 1e-10
+"""Float noise of a difference of shares."""
 
 
 def run_warnings(

@@ -18,6 +18,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
 
 MAX_SWEEP_CONFIGURATIONS = 500
+"""More are refused: all their pairs are tested, 125,000 for 500."""
 UNSWEPT_KEYS = ("name", "variants", "derive")
 """Keys of a retriever's table that its configurations do not have."""
 

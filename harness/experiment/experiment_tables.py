@@ -19,7 +19,9 @@ from retrievers.options.tables import (
 )
 
 MIN_ALPHA = 0.0001
+"""Drawn p-values have steps of 0.00001: a smaller level would rest on a few draws."""
 MAX_ALPHA = 0.5
+"""An interval of less than 50 % confidence says nothing."""
 _SERVICE_KEYS = ("base_url", "key_name", "longest", "input_price", "output_price")
 KEYS_WITHOUT_EFFECT = {
     "lexical": ("model", *_SERVICE_KEYS),

@@ -18,6 +18,7 @@ SWEPT_NAME = (
 """The name of a retriever, after which a sweep writes its values, such as
 `dense[MiniLM, 256]`."""
 MAX_TRIALS = 100
+"""More trials are refused as a mistake: each one is a search of all queries."""
 OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores", "trials")
 """Keys of every retriever that are not written where they say nothing."""
 RESERVED_KEYS = {

@@ -9,7 +9,9 @@ from retrievers.errors import Problem
 from retrievers.options.placeholders import VARIABLE_REFERENCE
 
 MAX_WHOLE_NUMBER = 2**31 - 1
+"""The largest number of 32 bits, which every library accepts."""
 MAX_SEED = 2**63 - 1
+"""The largest whole number of TOML."""
 _WORDS = "api[_-]?key|authorization|secret|password|passwd|token|credential"
 """Names of what is secret."""
 SECRET_KEY_PATTERN = re.compile(rf"({_WORDS})s?$", re.IGNORECASE)

@@ -70,7 +70,7 @@ class _QueryFiles(NamedTuple):
 
     labelled: list[str]
     repeated: list[str]
-    """Those with ids of queries that are in other files, too."""
+    """Files with ids of queries that other files have as well."""
 
 
 def _find_query_files(folder: Path) -> _QueryFiles:

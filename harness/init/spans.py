@@ -67,6 +67,7 @@ RETRIEVAL_KEY_PREFIXES = ("gen_ai.retrieval.", "expectations.expected_")
 TEXT_ID_PREFIX = "text:"
 """Begins the name of a document that only its text identifies."""
 TEXT_ID_LENGTH = 12
+"""Hex digits of the text's digest."""
 MAX_EXAMINED_SPANS = 100
 """Spans, at most, by which a file of spans is recognised."""
 

@@ -50,7 +50,7 @@ def spans_to_folder(reference: DatasetReference, folder: Path) -> SpansFolder:
         remedy = f"one of {', '.join(SPAN_QUERY_PATHS)}"
         problems.add(reference.name, "no retrieval span has a query", remedy)
     if reference.documents is None and not problems:
-        _refuse_missing_texts(reference, spans, problems)
+        _report_missing_texts(reference, spans, problems)
     if problems:
         raise InputError(problems.problems)
     ids = _text_document_ids(spans, reference)
@@ -76,7 +76,7 @@ def spans_to_folder(reference: DatasetReference, folder: Path) -> SpansFolder:
     )
 
 
-def _refuse_missing_texts(
+def _report_missing_texts(
     reference: DatasetReference, spans: RetrievalSpans, problems: ReadProblems
 ) -> None:
     """Add a problem if a document of the spans has no text."""

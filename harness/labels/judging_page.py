@@ -23,9 +23,9 @@ class JudgingPageOptions:
     answered: Sequence[Judgment] = ()
     """Earlier judgments of one person, which the page shows as done."""
     continues: bool = False
-    """Whether what the browser keeps of an earlier pool counts here, too.
+    """Whether judgments that the browser stores of an earlier pool count here.
 
-    It does where the same person judged the same texts by the same policy.
+    They do if the same person judged the same texts by the same policy.
     """
     has_none_key: bool = True
     """Whether one key says that none of a question's documents is right."""

@@ -81,7 +81,7 @@ class ModelJudging(NamedTuple):
     unreadable: int
     """Replies without a grade of the scale: their judgments are null."""
     declined: int
-    """Prompts that the endpoint declined: null, too."""
+    """Prompts that the endpoint declined: their judgments are null as well."""
     cached: int
     usd: float
     truncated: int = 0

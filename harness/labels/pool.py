@@ -42,8 +42,11 @@ DEFAULT_POLICY = (
     f"Read spelling mistakes as they were meant.{SKIP_INSTRUCTION}"
 )
 POOL_VERSION = 1
+"""Version of a pool's file; another one is refused."""
 DIGEST_BYTES = 8
+"""Bytes of the digests of texts and rows."""
 POOL_DIGEST_LENGTH = 16
+"""Hex digits of the digest by which judgments are matched to their pool."""
 
 
 def read_policy(path: Path | None) -> str:

@@ -24,7 +24,7 @@ ESCAPED_FORMULA = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!])
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
-"""Names: always read back as text, and an empty cell is a text, too."""
+"""Names: always read back as text; an empty cell is the empty text."""
 NUMBER_COLUMNS = frozenset(
     {
         "value",
@@ -70,6 +70,7 @@ NUMBER_COLUMNS = frozenset(
 )
 """Columns of numbers; every other column is text."""
 LARGEST_INTEGER = 2**63 - 1
+"""Larger numbers do not fit the 64 bits of a column."""
 FIRST_LINE = 2
 """The line of a file in which the first row is."""
 

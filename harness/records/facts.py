@@ -15,6 +15,7 @@ WHOLE_DOCUMENTS = "whole documents"
 SHORT_CONTEXT_NOTE = "short-context"
 """Notes a query whose passages end at the depth, and before a measured context."""
 MAX_DIGITS = 18
+"""Digits of a stored count; any such number fits 64 bits."""
 
 
 def _parse_provenance(stored: object) -> RetrieverFacts:

@@ -25,6 +25,7 @@ from retrievers.files.text_files import file_digest
 from retrievers.types import stored_facts
 
 MANIFEST_SCHEMA = 2
+"""Version of manifest.json; another one is refused."""
 MODELLED_TABLES = (
     "dataset",
     "relevance",

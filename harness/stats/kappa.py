@@ -18,6 +18,7 @@ from retrievers.types import Floats
 
 MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 BOOTSTRAP_RESAMPLES = 2_000
+"""Resamples of the queries: enough for two digits of an interval."""
 MIN_BOOTSTRAP_QUERIES = 10
 """Queries below which there is no interval.
 

@@ -14,6 +14,7 @@ from harness.stats.differences import PairedDifferences
 from harness.stats.intervals import standard_deviation
 
 TARGET_POWER = 0.80
+"""The power that plans are for, usual since Cohen (1988)."""
 MIN_POWER_DIFFERENCES = 10
 """Non-zero differences below which nothing is said of power."""
 MAX_POWER_QUERIES = 1_000_000

@@ -26,6 +26,7 @@ class RocScores(NamedTuple):
 MIN_ROC_UNITS = 5
 """Queries, or clusters, on either side below which there is no interval and no p."""
 INTERVAL_TOLERANCE = 1e-12
+"""Width at which the search for an end of an interval stops."""
 
 
 class RocArea(NamedTuple):

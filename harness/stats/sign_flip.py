@@ -30,6 +30,7 @@ MIN_EFFECTIVE_DIFFERENCES = 200
 LARGE_FAMILY = 1_000
 """Contrasts above which the saddlepoint is used from 60 differences on."""
 MIN_SADDLEPOINT_DIFFERENCES = 60
+"""Non-zero differences from which on a large family uses the saddlepoint."""
 TILT_TOLERANCE = 1e-13
 """Relative tolerance of the saddlepoint."""
 

@@ -16,6 +16,7 @@ from harness.without_labels.titles import DocumentTitle
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 SHOWN_RANKS = 5
+"""First hits that are shown side by side."""
 TEXT_LENGTH = 600
 """Characters of a document that the page shows."""
 

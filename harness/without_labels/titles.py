@@ -14,9 +14,11 @@ from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.types import Document, Query
 
 MADE_QUESTIONS = 20
+"""Questions made from titles: enough to show where retrievers differ."""
 MIN_TITLE_WORDS = 2
 """A title of one word, such as "Introduction", asks nothing."""
 MAX_TITLE_WORDS = 20
+"""A longer title is a passage, not a question."""
 DOCUMENTS_FILE = "documents.jsonl"
 MADE_FIELD = "made"
 """The field of a query that says what it was made from."""

@@ -50,6 +50,7 @@ from retrievers.texts.languages import load_language_model
 from retrievers.types import Query
 
 MIN_DOCUMENTS = 2
+"""With one document there is nothing to rank."""
 
 
 @dataclass(frozen=True, slots=True)

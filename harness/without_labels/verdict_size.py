@@ -14,6 +14,7 @@ from harness.stats.power import MAX_POWER_QUERIES, detectable_effect
 from harness.wording.conclusion import queries_needed_words
 
 MIN_QUESTIONS = 2
+"""The scatter of one question is unknown."""
 LARGEST_DIFFERENCE = 1.0
 """The range of nDCG."""
 

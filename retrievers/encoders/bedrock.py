@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _CREDENTIALS_REMEDY = "run `aws configure`, or set AWS_PROFILE"
 _BILLING_HEADER = "x-amzn-bedrock-input-token-count"
 _MAX_TOKEN_COUNT_DIGITS = 12
+"""A longer number in the header is not a count of tokens."""
 
 
 class _Family(NamedTuple):

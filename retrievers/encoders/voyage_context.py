@@ -22,6 +22,7 @@ from retrievers.services.service_errors import check_indexed, explain_unreadable
 
 _VOYAGE_URL = "https://api.voyageai.com/v1"
 _MAX_DOCUMENT_TOKENS = 32_000
+"""Tokens of one document that the service reads."""
 
 
 class VoyageContextEncoder(RemoteEncoder):

@@ -15,8 +15,11 @@ from retrievers.files.trec_lines import read_blocks
 MIN_TIED_SHARE = 0.1
 """Share of the queries from which on ties of all hits are no chance."""
 MIN_RISING_SHARE = 0.5
+"""Share of the untied queries above which rising scores make a run's order suspect."""
 RANK_FIELD = 3
+"""Position of the rank among the fields of a line."""
 RUN_FIELDS = 6
+"""Fields of a line of a TREC run."""
 
 
 @dataclass(slots=True)

@@ -101,8 +101,8 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
 def kind_of_library_model(model: Any) -> str:
     """Return the kind of a model of sentence-transformers; empty for other objects.
 
-    It is empty, too, for a subclass that overrides the method by which models are
-    called.
+    A subclass that overrides the method by which models are called is another object,
+    too.
     """
     for cls in type(model).__mro__:
         is_of_library = cls.__module__.partition(".")[0] == "sentence_transformers"

@@ -214,7 +214,7 @@ class ChatModel(remote_model.RemoteModel):
     async def _request_reply(self, prompt: Prompt, call: Call) -> Reply:
         """Send a prompt with schema and temperature, unless the server refuses them.
 
-        A prompt that it refuses without them, too, is declined.
+        A prompt that it refuses even without them is declined.
         """
         omitted = self._unsupported
         if not prompt.schema:

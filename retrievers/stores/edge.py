@@ -33,6 +33,7 @@ EDGE_UPSERT_BATCH = 256
 EDGE_SEARCH_BATCH = 256
 """Queries of one call."""
 UNLIMITED_SEGMENT = 2**40
+"""More points than any collection has."""
 SPARE_DISK_BYTES = 64 * 2**20
 """Bytes that must stay free, since the engine allocates space in advance."""
 POINT_OVERHEAD_BYTES = 110

@@ -45,6 +45,7 @@ QUANTIZATION_BITS = {"scalar": 8, "product": 2, "binary": 1}
 """Bits of a quantised dimension: one byte; one byte for four dimensions, 16 times less;
 one bit."""
 FLOAT_BITS = 32
+"""Bits of a float32."""
 INDEXED_FLOAT_BYTES = 8
 """Bytes of a number with its index."""
 CSR_NUMBER_BYTES = 12

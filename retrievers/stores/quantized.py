@@ -16,6 +16,7 @@ from retrievers.stores.points import MatrixStore
 NumberFormat = Literal["int8", "binary", "binary-dot"]
 VectorCodes = npt.NDArray[np.uint8]
 BYTE_LEVELS = 256
+"""Levels that one byte can hold."""
 MAX_CODE_PRODUCTS = 1 << 24
 """Products of queries and codes in memory at once: 128 MB."""
 

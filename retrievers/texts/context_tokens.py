@@ -18,6 +18,7 @@ from retrievers.texts.token_estimate import Counts, TokenCounter
 from retrievers.texts.word_tokens import EAST_ASIAN_CHARACTERS, UNSPACED_CHARACTERS
 
 TOKENS_PER_THREE_WORDS = 4
+"""English prose has about four tokens for three words."""
 TOKENIZER_FILE = "tokenizer.json"
 
 

@@ -40,7 +40,7 @@ WRONG_WORDS = frozenset(("neg", "negs", "negative", "negatives", "rejected"))
 TEXT_WORDS = frozenset(
     ("hard", "passage", "passages", "ctxs", "doc", "docs", "document", "documents")
 )
-"""Words that a column of right or wrong texts may have in its name, too."""
+"""Other words that the name of a column of right or wrong texts may have."""
 FLAG_NAMES = (
     "is_supporting",
     "is_selected",

@@ -158,7 +158,7 @@ class ToolExport(NamedTuple):
             others = [key for key in row.cells if key not in self.exported]
             if self.exported and others and not are_declared:
                 labels = self._label_paths(query_row, columns)
-                _refuse_returned(row, others, labels, problems)
+                _report_returned(row, others, labels, problems)
                 are_declared = bool(labels)  # one problem a file
             yield query_row
 
@@ -184,7 +184,7 @@ class ToolExport(NamedTuple):
         return new_row
 
 
-def _refuse_returned(
+def _report_returned(
     row: Row,
     others: Sequence[str],
     labels: Sequence[DeclaredColumn],

@@ -130,7 +130,7 @@ def draw_interval_point(
 
 
 def _tooltip(facts: Sequence[MarkFact]) -> Markup:
-    """The tooltip of a mark, one line per fact; a spreadsheet gets it, too."""
+    """The tooltip of a mark, one line per fact."""
     lines: list[str] = []
     for name, fact in facts:
         text = f"{fact:.4f}" if isinstance(fact, float) else fact

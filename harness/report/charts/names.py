@@ -31,7 +31,9 @@ NAME_OFFSET = 7.0
 NAME_RISE = 9.0
 """Pixels by which a name is above its point."""
 LETTER_WIDTH = 6.5
+"""Pixels of a letter, on average."""
 NAME_HEIGHT = 14.0
+"""Pixels of a line with a name."""
 POINT_RADIUS = 6.0
 """Half of a point's size in pixels."""
 

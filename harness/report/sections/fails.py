@@ -43,6 +43,7 @@ MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
 DEFAULT_HITS = 10
 """Hits of a ranking if the measure has no cutoff, or a deeper one."""
 SCORE_DIGITS = 4
+"""Decimals of a score in the page's evidence, as on its cards."""
 SINGLE_KEY = "Boxed: grades of the labelled documents."
 LABELLED_KEY = f"{SINGLE_KEY} Orange: the left retriever ranks it lower."
 
