@@ -81,16 +81,16 @@ def verify_cut_vectors(cut: DenseVectors, native: DenseVectors) -> float:
         raise _differing_vectors_error(cut, f"vectors of {native.shape[1]}")
     lowest_cosine = _lowest_cosine(cut, native)
     if lowest_cosine <= MIN_VERIFIED_COSINE:
-        given = f"others (the least cosine is {lowest_cosine:.4f})"
-        raise _differing_vectors_error(cut, given)
+        other_vectors = f"others (the least cosine is {lowest_cosine:.4f})"
+        raise _differing_vectors_error(cut, other_vectors)
     return lowest_cosine
 
 
-def _differing_vectors_error(cut: DenseVectors, given: str) -> BackendError:
-    """Return the error for vectors that differ; `given` says what the service gave."""
+def _differing_vectors_error(cut: DenseVectors, other_vectors: str) -> BackendError:
+    """Return the error for vectors that differ; `other_vectors` describes those."""
     return BackendError(
         f"cutting to {cut.shape[1]} dimensions differs from the service's own vectors "
-        f"of that size: the service gave {given} for {len(cut)} texts "
+        f"of that size: the service gave {other_vectors} for {len(cut)} texts "
         f"{_VERIFICATION_REMEDY}"
     )
 

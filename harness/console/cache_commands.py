@@ -57,8 +57,8 @@ def info(
     shared.refuse_options({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_cache_path()) as cache:
         models = cache.info()
-    rows = count_of(sum(model.rows for model in models), "row")
-    lines = [f"{cache.path}: {rows}"]
+    row_count = count_of(sum(model.rows for model in models), "row")
+    lines = [f"{cache.path}: {row_count}"]
     lines += [
         f"{model.rows:>10,} rows {model.bytes / 1e6:>9,.1f} MB  {model.fingerprint}"
         for model in models
@@ -118,8 +118,8 @@ def clear(
         if fingerprint is not None:
             fingerprints = [model.fingerprint for model in cache.info()]
             _check_name(fingerprint, fingerprints, "in the cache")
-        rows = count_of(cache.clear(fingerprint), "row")
-        print_lines(f"{cache.path}: {rows} removed")
+        row_count = count_of(cache.clear(fingerprint), "row")
+        print_lines(f"{cache.path}: {row_count} removed")
 
 
 def _check_name(name: str, known_names: list[str], where: str) -> None:

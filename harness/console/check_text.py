@@ -135,12 +135,12 @@ def detectable_sentence(detectable: DetectableDifference) -> str:
             f"enough queries? No: {units} and {comparisons} give no corrected p below "
             f"{smallest_p:.2g}; at least {detectable.units_needed()} are needed"
         )
-    pairs = ""
+    pair_words = ""
     if detectable.comparisons > 1:
-        pairs = f" and {count_of(detectable.comparisons, 'pair')}"
+        pair_words = f" and {count_of(detectable.comparisons, 'pair')}"
     difference = f"{detectable.difference():.2g}"
     return (
-        f"enough queries? {units}{pairs} reliably detect a difference of about "
+        f"enough queries? {units}{pair_words} reliably detect a difference of about "
         f"{difference}"
     )
 

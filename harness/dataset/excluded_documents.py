@@ -121,8 +121,8 @@ def _add_unknown(
         for name in unknown:
             problems.note("dangling-exclusion", f"{query.id} {name}")
         return
-    names = first_names([*map(repr, unknown)], MAX_SHOWN_DOCUMENTS)
-    problem = f"{_shown(query)} leaves out {names}, which does not exist"
+    examples = first_names([*map(repr, unknown)], MAX_SHOWN_DOCUMENTS)
+    problem = f"{_shown(query)} leaves out {examples}, which does not exist"
     problems.add("exclude", problem, documents.nearest_remedy(unknown[0]))
 
 

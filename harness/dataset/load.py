@@ -139,7 +139,7 @@ def _report_misread_columns(
     *,
     is_question: bool,
 ) -> None:
-    """Add the problems of columns that seem to mean something else than they are read as.
+    """Add the problems of columns that may mean something else than they are read as.
 
     Args:
         reference: has the declared columns.

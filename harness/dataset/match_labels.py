@@ -206,10 +206,10 @@ def _note_queries_without_relevant(
     for placed in queries_without_relevant:
         query = _query_or_line(placed.query_id, placed.location, problems)
         first = placed.labels.relevant[0]
-        names = first_names([*map(repr, placed.labels.relevant)], MAX_SHOWN_LABELS)
+        examples = first_names([*map(repr, placed.labels.relevant)], MAX_SHOWN_LABELS)
         nearest = documents.nearest(first)
         suffix = f" ({nearest})" if nearest else ""
-        problems.note("lost-query", f"{query}: {names}{suffix}"[:MAX_NOTE_LENGTH])
+        problems.note("lost-query", f"{query}: {examples}{suffix}"[:MAX_NOTE_LENGTH])
 
 
 def _is_named_as_id(column: str) -> bool:

@@ -308,8 +308,8 @@ class _PartReader:
             return
         for kind in self._absent_kinds:
             declared = self._columns.declared_name(kind) or ""
-            columns = {str(column) for header in headers for column in header}
-            remedy = did_you_mean(declared, columns)
+            column_names = {str(column) for header in headers for column in header}
+            remedy = did_you_mean(declared, column_names)
             self._problems.add(self._file, f"no row has a column {declared!r}", remedy)
 
 

@@ -497,7 +497,7 @@ def _label_question(
     candidates: Sequence[LabelColumnCandidate], problems: ReadProblems
 ) -> Problem:
     """Return the question which of some columns has labels."""
-    columns = ", ".join(
+    column_list = ", ".join(
         f"{candidate.column!r} "
         f"({candidate.matched_parts:,} of {candidate.all_parts:,} parts)"
         for candidate in candidates
@@ -507,7 +507,7 @@ def _label_question(
     ]
     first = candidates[0]
     verb = "names" if len(candidates) == 1 else "name"
-    problem = f"{columns} {verb} documents, and no column is known to hold labels"
+    problem = f"{column_list} {verb} documents, and no column is known to hold labels"
     returned = _returned_columns(first.file, problems)
     if returned:
         problem += f"; {returned} looks like what a system returned"

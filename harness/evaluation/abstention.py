@@ -167,12 +167,12 @@ def _compare_areas(
     scores: Mapping[str, RocScores], units: RocUnits
 ) -> tuple[AbstentionPair, ...]:
     """Test each two areas; p-values are corrected by Holm over the pairs."""
-    names = list(combinations(scores, 2))
-    tests = [compare_roc_areas(scores[a], scores[b], units) for a, b in names]
+    name_pairs = list(combinations(scores, 2))
+    tests = [compare_roc_areas(scores[a], scores[b], units) for a, b in name_pairs]
     p_values = [test.p_value for test in tests if test.p_value is not None]
     corrected = iter(adjust_p_values(p_values, "holm"))
     pairs: list[AbstentionPair] = []
-    for (a, b), test in zip(names, tests, strict=True):
+    for (a, b), test in zip(name_pairs, tests, strict=True):
         p_adjusted = None if test.p_value is None else next(corrected)
         pairs.append(AbstentionPair(a, b, test.difference, test.p_value, p_adjusted))
     return tuple(pairs)

@@ -165,8 +165,8 @@ def _board_pairs(
     """Return the retrievers of each row's difference on the board."""
     if baseline is None or baseline not in (leader, *others):
         return {other: (leader, other) for other in others}
-    rows = [name for name in (leader, *others) if name != baseline]
-    return {name: (name, baseline) for name in rows}
+    others_than_baseline = [name for name in (leader, *others) if name != baseline]
+    return {name: (name, baseline) for name in others_than_baseline}
 
 
 def _group_by_measure(

@@ -114,11 +114,11 @@ def uplift_family(
         graded: the labels after the grade rule.
         settings: the test and its correction.
     """
-    pairs = _reranked_pairs(scores, manifest)
-    if not pairs:
+    name_pairs = _reranked_pairs(scores, manifest)
+    if not name_pairs:
         return
     primary = parse_measure(scores.primary)
-    for row in _decide_pairs(scores, pairs, settings):
+    for row in _decide_pairs(scores, name_pairs, settings):
         # Claims were not judged against candidates below the cutoff: how much these
         # could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
@@ -133,14 +133,14 @@ def uplift_family(
 
 def _reranked_pairs(scores: Scores, manifest: Manifest) -> list[tuple[str, str]]:
     """Return each reranked retriever with its first stage, if both have scores."""
-    pairs: list[tuple[str, str]] = []
+    name_pairs: list[tuple[str, str]] = []
     for retriever in manifest.resolved.retrievers:
         first_stage = retriever.of
         if retriever.kind != "rerank" or not isinstance(first_stage, str):
             continue
         if {retriever.name, first_stage} <= set(scores.retrievers):
-            pairs.append((retriever.name, first_stage))
-    return pairs
+            name_pairs.append((retriever.name, first_stage))
+    return name_pairs
 
 
 def _reranking_ceiling(
@@ -174,10 +174,10 @@ def ideal_reranking(
 
 
 def _decide_pairs(
-    scores: Scores, pairs: RetrieverPairs, settings: Settings
+    scores: Scores, name_pairs: RetrieverPairs, settings: Settings
 ) -> Iterator[TestRow]:
     """Test every reranked retriever against its first stage; they are one family."""
-    keys = [MeasurePair(scores.primary, a, b) for a, b in pairs]
+    keys = [MeasurePair(scores.primary, a, b) for a, b in name_pairs]
     tested = list(run_pair_tests(scores, keys, settings).values())
     verdicts = family_verdicts(tested, settings)
     for pair, adjusted in zip(tested, verdicts, strict=True):

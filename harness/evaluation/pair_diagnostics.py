@@ -61,18 +61,18 @@ def ranking_overlap(
         b: the other.
         rankings: retriever -> query id -> document ids, best first.
     """
-    pairs: list[tuple[Sequence[str], Sequence[str]]] = []
+    ranking_pairs: list[tuple[Sequence[str], Sequence[str]]] = []
     common = 0
     same_first = 0
     for query_id, ranking_a in rankings[a].items():
         ranking_b = rankings[b].get(query_id)
         if ranking_b is None:
             continue
-        pairs.append((ranking_a, ranking_b))
+        ranking_pairs.append((ranking_a, ranking_b))
         common += len({*ranking_a[:DEFAULT_CUTOFF]} & {*ranking_b[:DEFAULT_CUTOFF]})
         same_first += ranking_a[:1] == ranking_b[:1]
-    n = len(pairs) or 1
-    means = mean_rank_overlap(pairs)
+    n = len(ranking_pairs) or 1
+    means = mean_rank_overlap(ranking_pairs)
     return RankingsOverlap(
         a,
         b,

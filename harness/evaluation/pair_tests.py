@@ -140,7 +140,7 @@ def _observe_pair(
 
 
 def run_equivalence_tests(
-    scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
+    scores: Scores, name_pairs: Sequence[tuple[str, str]], settings: Settings
 ) -> dict[tuple[str, str], EquivalenceTest]:
     """Return each pair's test of equivalence on the primary measure, Holm-corrected.
 
@@ -148,7 +148,7 @@ def run_equivalence_tests(
 
     Args:
         scores: of the queries for which every retriever has a value.
-        pairs: a family, corrected together.
+        name_pairs: a family, corrected together.
         settings: margin and level.
     """
     if settings.margin is None:
@@ -156,16 +156,16 @@ def run_equivalence_tests(
     within = EquivalenceMargin(
         settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha
     )
-    tests = equivalence_tests(scores.values[scores.primary], pairs, within)
+    tests = equivalence_tests(scores.values[scores.primary], name_pairs, within)
     adjusted = adjust_p_values([test.greater for test in tests], "holm")
     by_pair: dict[tuple[str, str], EquivalenceTest] = {}
-    for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
+    for pair, test, p_adjusted in zip(name_pairs, tests, adjusted, strict=True):
         by_pair[pair] = EquivalenceTest(test, p_adjusted)
     return by_pair
 
 
 def family_verdicts(
-    pairs: Sequence[TestedPair],
+    tested_pairs: Sequence[TestedPair],
     settings: Settings,
     *,
     reasons: Mapping[MeasurePair, Reason] = NO_REASONS,
@@ -177,7 +177,7 @@ def family_verdicts(
     All pairs are undecided if only a model judged, or alpha is spent.
 
     Args:
-        pairs: the family.
+        tested_pairs: the family.
         settings: the correction and the level.
         reasons: the reasons that are known before any test.
         equivalent_pairs: the pairs that are shown to be equivalent.
@@ -188,7 +188,7 @@ def family_verdicts(
     p_mean: list[float] = []
     p_ranks: list[float] = []
     p_minima: list[float | None] = []
-    for pair in pairs:
+    for pair in tested_pairs:
         p_values.append(pair.outcome.p_value)
         p_minima.append(pair.outcome.p_minimum)
         p_mean.append(pair.observations.flip_test.two_sided)
@@ -199,7 +199,7 @@ def family_verdicts(
     p_mean_adjusted = adjust_p_values(p_mean + absent_p, correction)
     p_ranks_adjusted = adjust_p_values(p_ranks + absent_p, correction)
     adjusted: list[AdjustedPair] = []
-    for i, pair in enumerate(pairs):
+    for i, pair in enumerate(tested_pairs):
         verdict_input = VerdictInput(
             p_adjusted=p_adjusted[i],
             p_minimum_adjusted=p_floors[i],

@@ -155,15 +155,17 @@ def compare_over_sets(
         settings, judged_by_people=settings.judged_by_people and by_people
     )
     retrievers = _common_retrievers(list(complete.values()))
-    pairs = family_pairs(retrievers, baseline if baseline in retrievers else None)
-    contrasts = [Contrast(retrievers.index(a), retrievers.index(b)) for a, b in pairs]
+    name_pairs = family_pairs(retrievers, baseline if baseline in retrievers else None)
+    contrasts = [
+        Contrast(retrievers.index(a), retrievers.index(b)) for a, b in name_pairs
+    ]
     tests: list[FlipTest] = []
-    if pairs:
+    if name_pairs:
         shares = [_shares_of_means(scores, retrievers) for scores in complete.values()]
         tests = set_mean_tests(shares, contrasts)
     p_values = adjust_p_values([test.two_sided for test in tests], settings.correction)
     pairs_on_sets: list[PairOnSets] = []
-    for (a, b), test, p_adjusted in zip(pairs, tests, p_values, strict=True):
+    for (a, b), test, p_adjusted in zip(name_pairs, tests, p_values, strict=True):
         differences = tuple(
             scores.mean(measure, a) - scores.mean(measure, b)
             for scores in complete.values()

@@ -91,9 +91,9 @@ class ModelJudging(NamedTuple):
 
     def sentence(self) -> str:
         """Return the counts in words."""
-        pairs = count_of(self.asked, "pair")
+        requested = count_of(self.asked, "pair")
         sentence = (
-            f"{pairs} requested, {self.cached:,} from the cache: "
+            f"{requested} requested, {self.cached:,} from the cache: "
             f"{self.graded:,} graded, {self.unreadable:,} unreadable "
             f"and {self.declined:,} declined (null, never 0)"
         )

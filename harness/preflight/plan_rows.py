@@ -245,13 +245,13 @@ class RerankingPlan:
         self, stage: str, queries: Sequence[str], calls: int, *, cached: bool = False
     ) -> PlanRow:
         """The row of the pairs of some queries."""
-        pairs = self.width * len(queries)
+        pair_count = self.width * len(queries)
         tokens = 0
         if not cached:
             query_tokens = self.reranker.count(queries).counts.sum()
-            tokens = int(self.width * query_tokens + pairs * self.mean_tokens)
+            tokens = int(self.width * query_tokens + pair_count * self.mean_tokens)
         forecast = EmbeddingForecast(
-            pairs, pairs if cached else 0, calls, tokens, exact=not tokens
+            pair_count, pair_count if cached else 0, calls, tokens, exact=not tokens
         )
         searches_per_query = count_searches([math.ceil(self.mean_tokens)] * self.width)
         return _row(

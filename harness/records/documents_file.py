@@ -68,11 +68,11 @@ def _write_corpus(
     """
     shown: list[Document] = []
     with open_text_file(folder / CORPUS_FILE, "w") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(CORPUS_COLUMNS)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(CORPUS_COLUMNS)
         for document in dataset.documents():
             digest = short_digest(f"{document.title}\n{document.text}")
-            rows.writerow([document.id, digest])
+            writer.writerow([document.id, digest])
             if document.id in shown_ids:
                 shown.append(document)
     return shown

@@ -92,11 +92,11 @@ def property_kind(name: str) -> PropertyKind:
 def write_properties(folder: Path, properties: Iterable[QueryProperty]) -> None:
     """Write properties.csv."""
     with new_text_file(folder / PROPERTIES_FILE) as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(PROPERTY_COLUMNS)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(PROPERTY_COLUMNS)
         for row in properties:
             cells = (row.query_id, row.name, value_text(row.value))
-            rows.writerow(map(escape_cell, cells))
+            writer.writerow(map(escape_cell, cells))
 
 
 def value_text(value: PropertyValue) -> str:

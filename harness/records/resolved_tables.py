@@ -101,14 +101,14 @@ class RetrieverRecord:
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> RetrieverRecord:
         """Return the record of a table; ValueError if a key that is used is wrong."""
-        keys = parse_record(_RetrieverKeys, json.dumps(table, default=str))
+        retriever_keys = parse_record(_RetrieverKeys, json.dumps(table, default=str))
         raw_table = RawTable(table)
         return cls(
-            name=keys.name,
-            kind=keys.kind,
-            of=keys.of,
-            encoder=keys.encoder,
-            rerank=keys.rerank,
+            name=retriever_keys.name,
+            kind=retriever_keys.kind,
+            of=retriever_keys.of,
+            encoder=retriever_keys.encoder,
+            rerank=retriever_keys.rerank,
             derived_from=raw_table.text("derived_from"),
             comparable_scores=bool(raw_table.get("comparable_scores")),
             table=raw_table,
@@ -160,8 +160,8 @@ def _read_vectors(table: ExperimentTable | None) -> StoredVectorsConfig | None:
     if table is None:
         return None
     model_fields = StoredVectorsConfig.model_fields
-    keys = {field.alias or name for name, field in model_fields.items()}
-    options = {key: option for key, option in table.items() if key in keys}
+    known_fields = {field.alias or name for name, field in model_fields.items()}
+    options = {key: option for key, option in table.items() if key in known_fields}
     with _as_value_errors():
         return validated(StoredVectorsConfig, options, "")
 

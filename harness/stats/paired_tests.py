@@ -22,12 +22,14 @@ class PairedTTest(NamedTuple):
     p_value: float
 
 
-def paired_t_test(pairs: PairedDifferences, units: Units | None = None) -> PairedTTest:
+def paired_t_test(
+    differences: PairedDifferences, units: Units | None = None
+) -> PairedTTest:
     """Student's (1908) paired t; undefined, p = 1, if all differences are equal.
 
     Its standard error and degrees of freedom are those of `standard_error`.
     """
-    estimate = standard_error(pairs.values, units)
+    estimate = standard_error(differences.values, units)
     if estimate is None:
         return PairedTTest(None, 1.0)
     t = estimate.mean / estimate.error

@@ -211,19 +211,19 @@ def _flip_signs(
     sides = side_weights(masks, units)
     centred = differences - mean(differences, units.weights)
     contributions = units.sums(sides * centred[:, None])
-    family = max_t_family_tests(contributions, alpha=alpha, seed=seed)
+    flip_tests = max_t_family_tests(contributions, alpha=alpha, seed=seed)
     roots = np.sqrt((contributions**2).sum(axis=0))
     varies = roots > SCORE_TOLERANCE
     statistics = np.zeros(masks.shape[1])
     statistics[varies] = contributions.sum(axis=0)[varies] / roots[varies]
     reach_factors = np.full(masks.shape[1], math.nan)
-    if family.quantile is not None:
-        tail = float(special.ndtr(-family.quantile))
+    if flip_tests.quantile is not None:
+        tail = float(special.ndtr(-flip_tests.quantile))
         for column, error in enumerate(errors):
             if error is not None:
                 reach_factors[column] = -special.stdtrit(error.degrees_of_freedom, tail)
     return _FamilyTests(
-        statistics, family.single_p_values, family.p_values, reach_factors
+        statistics, flip_tests.single_p_values, flip_tests.p_values, reach_factors
     )
 
 

@@ -247,11 +247,11 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     """
     labellers_by_query: dict[tuple[str, str], set[str]] = {}
     for file in files:
-        columns: dict[str, None] = {}
+        column_names: dict[str, None] = {}
         location = SourceLocation(file.path)
         for row, labeller in _labeller_rows(file, problems):
             location = row.location
-            columns |= dict.fromkeys(row.cells)
+            column_names |= dict.fromkeys(row.cells)
             # Any value of JSON may be there; the reader reports those that are no text.
             query = (str(row.cells["id"]), str(row.cells.get("query")))
             labellers = labellers_by_query.setdefault(query, set())
@@ -259,7 +259,7 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
             labellers.add(labeller)
             if not is_labelled_again:
                 yield _with_metadata(row, problems)
-        _note_columns_of_file(location.file, columns, problems)
+        _note_columns_of_file(location.file, column_names, problems)
 
 
 def _missing_queries(
@@ -278,14 +278,14 @@ def _is_other_labeller(labeller: str, labellers: Collection[str]) -> bool:
 
 
 def _note_columns_of_file(
-    file: str, columns: Mapping[str, None], problems: ReadProblems
+    file: str, column_names: Mapping[str, None], problems: ReadProblems
 ) -> None:
     """Note how columns are read under their names in the file, not in `metadata`."""
     columns_used = problems.columns_used.get(file)
     if not columns_used:
         return
     file_columns: dict[str, str] = {}
-    for column in columns:
+    for column in column_names:
         if column == LABELLER_COLUMN:
             continue
         is_metadata = column in METADATA_COLUMNS

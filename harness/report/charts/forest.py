@@ -105,9 +105,9 @@ def draw_forest(
     layout = lay_out_rows(
         [row.label for row in first_rows], width, 26.0 if len(panels) > 1 else 4.0
     )
-    columns = int((width - layout.left) / MIN_PANEL_WIDTH)
-    columns = max(1, min(len(panels), columns))
-    panel_width = (width - layout.left) / columns
+    column_count = int((width - layout.left) / MIN_PANEL_WIDTH)
+    column_count = max(1, min(len(panels), column_count))
+    panel_width = (width - layout.left) / column_count
     side_width = max((text_width(row.side_text) for row in all_rows), default=0.0)
     axis_length = panel_width - side_width - PANEL_PADDING
     title_lines = wrap_title(axis_title, layout.left + axis_length)
@@ -115,7 +115,7 @@ def draw_forest(
     axis_range = _axis_range(all_rows, margin)
     body: list[Markup] = []
     for index, (panel_title, rows) in enumerate(panels.items()):
-        line, column = divmod(index, columns)
+        line, column = divmod(index, column_count)
         start = layout.left + panel_width * column
         axis = Axis(*axis_range, start + PANEL_PADDING, start + axis_length)
         first_title = "" if column else axis_title
@@ -129,7 +129,7 @@ def draw_forest(
         body.append(
             svg_element("g", join_elements(parts), class_="panel", transform=shift)
         )
-    lines = -(-len(panels) // columns)
+    lines = -(-len(panels) // column_count)
     return Plot(width, panel_height * lines, join_elements(body))
 
 
