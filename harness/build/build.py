@@ -32,7 +32,7 @@ class BuiltExperiment(NamedTuple):
     labels: GradedLabels
     """The labels of the data set after the grade rule."""
     retrievers: tuple[BuiltRetriever, ...]
-    """In the order in which they run: each after those that it uses."""
+    """The retrievers in the order in which they run: each after those that it uses."""
     count_tokens: TokenCounter
     """Counts the tokens of passages, for all retrievers alike."""
 

@@ -17,9 +17,9 @@ class UserFunction(NamedTuple):
     """A function of the user that a table calls."""
 
     key: str
-    """In the table."""
+    """The key in the retriever's table."""
     call: str
-    """As "package.module:function"."""
+    """The function, as "package.module:function"."""
 
 
 @dataclass(frozen=True, slots=True)

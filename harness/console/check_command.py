@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.experiment import LoadedExperiment
 
 RESULTS_FOLDER = Path("results")
-"""Where runs write by default."""
+"""The folder in which runs write by default."""
 
 
 @takes_dataset_options
@@ -94,7 +94,8 @@ def check(
 def load_each_set(path: Path, *, code: bool) -> list[Path | LoadedExperiment]:
     """Return the experiment of each of several data sets.
 
-    Of one data set, return the path itself, which is checked with its data.
+    If there is only one data set, return the path itself, which is checked with its
+    data.
     """
     from harness.experiment import load_sets
 

@@ -73,8 +73,8 @@ def declared_paths(declared: str) -> list[str]:
 def _join_id_parts(parts: Sequence[Any]) -> Any:
     """Return the id that several values form together; None if one is not an id.
 
-    Of lists of values the result is the list of these ids; a single value beside a
-    list belongs to each of its values.
+    If values are lists, the result is the list of the ids that they form together; a
+    single value beside a list belongs to each of its values.
 
     >>> _join_id_parts(["house.pdf", "[1, 3]"])
     ['house.pdf#1', 'house.pdf#3']

@@ -38,7 +38,7 @@ class CheckedDocuments:
 
     known_documents: KnownDocuments = field(default_factory=KnownDocuments)
     document_by_value: dict[str, str] = field(default_factory=dict)
-    """If labels name a field: its value -> the first document with it."""
+    """Value of the field that labels name, if any -> the first document with it."""
     representatives: dict[str, str] = field(default_factory=dict)
     """Document -> the first one with the same value of that field."""
     by_field: bool = False

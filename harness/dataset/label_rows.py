@@ -74,7 +74,7 @@ class GatheredLabels:
     lines: array[int] = field(default_factory=lambda: array("I"))
     """The line of each document."""
     spans: list[WrittenSpan] = field(default_factory=list)
-    """As they are written, of all documents."""
+    """The spans of all documents, as they are written."""
 
 
 def read_labels(

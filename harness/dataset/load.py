@@ -54,7 +54,7 @@ from retrievers.errors import InputError
 from retrievers.types import Document, Query
 
 CLICK_WORD = "click"
-"""In the name of a column of labels: nobody judged, somebody clicked."""
+"""A column of labels with this in its name has clicks, not judgments."""
 
 
 def load_dataset(

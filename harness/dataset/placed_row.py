@@ -36,7 +36,7 @@ class PlacedRow(NamedTuple):
 
     @property
     def location(self) -> SourceLocation:
-        """Where it stands."""
+        """The location of the row."""
         return self.row.location
 
     def name(self, kind: str) -> str | None:

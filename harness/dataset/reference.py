@@ -1,4 +1,4 @@
-"""Where a data set is."""
+"""The location of a data set, with the part that is meant."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def declared_columns(names: Mapping[str, str]) -> tuple[DeclaredColumn, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReference:
-    """Where a data set is, and which part of it is meant."""
+    """The location of a data set, and the part that is meant."""
 
     path: Path | str
     """A folder, a zip archive or a file; or a name with one of the schemes."""

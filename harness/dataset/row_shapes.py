@@ -41,14 +41,14 @@ class BulkAction(NamedTuple):
     """The action of a bulk request, for the document on the next line."""
 
     document_id: Any
-    """None if the action gives none."""
+    """The document's id; None if the action gives none."""
 
 
 class RatedQuery(NamedTuple):
     """A query with ratings of Elasticsearch's `_rank_eval`."""
 
     id: Any
-    """None if the request has none."""
+    """The request's id; None if it has none."""
     query: str | None
     ratings: list[Any]
 

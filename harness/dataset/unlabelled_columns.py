@@ -60,7 +60,7 @@ RETURNED_PATTERN = re.compile(
     r"rank|position|score|distance|similarity|generated|prediction|predicted|"
     r"retriev|return|result|hits?$|response|top_?k"
 )
-"""In the name of a column that a system filled."""
+"""Parts of the name of a column that a system filled."""
 TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
 """Names of columns of texts that may be those of relevant documents."""
 CONTEXT_NAME = "context"
@@ -93,7 +93,7 @@ class LabelColumnSearch(NamedTuple):
     """The column of labels that was found, or a question about some."""
 
     column: DeclaredColumn | None
-    """As it would be declared; None if it is not found."""
+    """The column as it would be declared; None if none is found."""
     is_question: bool = False
     """Whether a problem asks which column has labels."""
 
@@ -116,7 +116,7 @@ class _UnusedColumn(NamedTuple):
     """What a column that is not used may hold."""
 
     kind: str
-    """Empty if it holds no labels."""
+    """The kind of labels in it; "" if it has no labels."""
     grades: str = ""
     """Its values if they look like grades."""
 

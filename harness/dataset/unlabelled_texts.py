@@ -31,7 +31,7 @@ class _TextColumn(NamedTuple):
     file: str
     path: str
     texts: Sequence[str]
-    """As they are compared, in any spelling of case and white space."""
+    """The texts in the form that is compared, which ignores case and white space."""
     flag: str
     """The path of grades or flags beside the texts; empty if there are none."""
 

@@ -219,7 +219,7 @@ LABEL_KINDS = ("label_document", "relevant", "grade", "contexts")
 DOCUMENT_NAMING_KINDS = ("label_document", "relevant", "contexts")
 """Kinds of columns that identify the documents of a label."""
 DOCUMENT_ID_KINDS = ("label_document", "relevant")
-"""Those of them that do so by an id."""
+"""The kinds that name a document by its id."""
 DOCUMENT_KINDS = ("document_id", "title", "text")
 UNLABELLED_QUERY_KINDS = (
     "query_id",

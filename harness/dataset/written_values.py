@@ -199,7 +199,7 @@ NEGATIVE_FLAGS = frozenset(
         "👎",
     )
 )
-"""The same, if the name of the column says that it judges."""
+"""Further such words, if the name of the column says that it judges."""
 POSITIVE_FLAGS = frozenset(
     (
         "yes",

@@ -34,7 +34,7 @@ class ScoreThreshold:
 
     retriever: str
     area: float
-    """Under the ROC curve: the chance that an answerable query has the higher score."""
+    """Area under the ROC curve: the chance that an answerable query scores higher."""
     low: float | None
     """Both ends are None with fewer than 5 queries on either side."""
     high: float | None
@@ -59,14 +59,14 @@ class AbstentionPair:
     p_value: float | None
     """None with fewer than 5 queries on either side."""
     p_adjusted: float | None
-    """By Holm over the pairs."""
+    """The p corrected by Holm over the pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """What scores say about queries that no document answers.
+    """How well scores separate queries that no document answers from the others.
 
-    Of retrievers whose scores can be compared between queries.
+    It covers the retrievers whose scores can be compared between queries.
     """
 
     answerable: int

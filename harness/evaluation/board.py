@@ -22,11 +22,11 @@ class BoardRow:
 
     retriever: str
     standing: Standing
-    """On the leader's board its set; against a baseline what was shown."""
+    """What is shown of it against the reference: the leader, or the baseline."""
     mean: float | None
-    """None if it failed."""
+    """Its mean; None if the retriever failed."""
     difference: float | None = None
-    """Behind the leader, or ahead of the baseline, in points of the measure."""
+    """Points of the measure that it is behind the leader, or ahead of the baseline."""
     low: float | None = None
     """The difference's interval, which holds for all rows at once.
 
@@ -66,7 +66,7 @@ class Board:
     level: float
     margin: float | None
     rows: tuple[BoardRow, ...]
-    """Those that failed are last."""
+    """The retrievers in the order of their means; those that failed are last."""
 
     @property
     def has_pairs(self) -> bool:

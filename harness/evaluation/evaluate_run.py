@@ -178,9 +178,9 @@ def _primary_cutoff(scores: Scores) -> int:
 
 
 def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
-    """Return the ceilings of a router and of a union.
+    """Return what a router, and a union of all retrievers, could reach at most.
 
-    Over the queries with a relevant document.
+    Both are means over the queries with a relevant document.
     """
     relevant = {
         query_id: judged for query_id, judged in run.graded.grades.items() if judged

@@ -44,7 +44,7 @@ class AxisEffect:
     mean: float
     """Mean of all configurations with this value."""
     effect: float
-    """That mean less the mean of all configurations that have the axis."""
+    """`mean` minus the mean of all configurations that have the axis."""
     low: float | None
     """Lower end of the effect's interval, by Student's t over the queries.
 
@@ -133,7 +133,7 @@ class Evaluation(BaseModel):
     measure: str
     """The primary one."""
     settings: Settings
-    """With the level of this look, if looks are planned."""
+    """The statistics; if looks are planned, alpha is the level of this look."""
     look: InterimAnalysis | None = None
     """Which of the planned looks this is; None if none are planned."""
     next_look: PlannedLook | None = None
@@ -157,7 +157,7 @@ class Evaluation(BaseModel):
     tests: tuple[TestRow, ...] = ()
     """Every other family."""
     means: Mapping[str, float]
-    """On the primary measure, best first; weighted if weights are declared."""
+    """Retriever -> its (weighted) mean on the primary measure, best first."""
     leader_comparisons: Mapping[str, Comparison]
     """Each other retriever -> the leader's comparison (a) with it (b)."""
     queries_needed: Mapping[str, int | None]
@@ -182,7 +182,7 @@ class Evaluation(BaseModel):
     trial_means: Mapping[str, tuple[float, ...]] = {}
     """Retriever -> its mean on the primary measure in each trial, if it has several."""
     judged_shares: Mapping[str, float] = {}
-    """As in `Scores`: retriever -> share of its first hits with a label."""
+    """Retriever -> share of its first hits with a label, as in `Scores`."""
     abstention: Abstention | None = None
     """None if no query is declared to have no answer."""
     ceilings: Ceilings | None = None
@@ -225,9 +225,9 @@ class Evaluation(BaseModel):
 
     @property
     def shown_worse(self) -> tuple[str, ...]:
-        """Those that the leader is shown to be better than.
+        """The retrievers that the leader is shown to be better than.
 
-        All that are not within the margin, if the leader is chosen.
+        If the leader is chosen, all that are not within the margin.
         """
         names: list[str] = []
         for name in self.others:
@@ -254,9 +254,9 @@ class Evaluation(BaseModel):
 
     @property
     def better_on_typical_query(self) -> tuple[str, ...]:
-        """Those that signed ranks, if they decide, show to be better than the leader.
+        """The retrievers that are better than the leader on the typical query.
 
-        On the typical query.
+        Only signed ranks show this; empty if another test decides.
         """
         return tuple(
             name

@@ -44,18 +44,18 @@ class SliceFinding(NamedTuple):
     """The retriever with the lower mean on the slice."""
     winner: str
     queries: int
-    """In the slice."""
+    """Queries in the slice."""
     other_queries: int
     difference: float
     """Mean of the loser minus mean of the winner, on the slice."""
     other_difference: float
-    """The same on the other queries."""
+    """The mean difference on the other queries."""
     ci_low: float | None
     """Both ends of the interval of the gap, which holds for all slices at once; None if
     it cannot be estimated."""
     ci_high: float | None
     p_adjusted: float
-    """Corrected over all slices of all properties and fields."""
+    """The p corrected over all slices of all properties and fields."""
     explained: float
     """The share of the scatter of the differences that the slice explains."""
     confirmed: bool | None
@@ -73,7 +73,7 @@ class SliceFinding(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Where one retriever loses to another."""
+    """The slices of the queries in which one retriever loses to another."""
 
     a: str
     b: str

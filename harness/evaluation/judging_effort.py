@@ -31,11 +31,11 @@ class JudgingEffort(NamedTuple):
     pairs: int
     """Different documents among the first hits of any retriever, over all queries."""
     queries: tuple[PooledQuery, ...]
-    """At most ten, those whose rankings have the fewest documents in common first."""
+    """At most ten queries, first those whose rankings share the fewest documents."""
 
     @property
     def time(self) -> str:
-        """At twenty seconds a judgment: minutes below an hour."""
+        """How long the judging takes, at twenty seconds a judgment."""
         return judging_time(self.pairs)
 
 
@@ -47,7 +47,7 @@ class SampledEffort(NamedTuple):
 
     @property
     def time(self) -> str:
-        """At twenty seconds a judgment."""
+        """How long the judging takes, at twenty seconds a judgment."""
         return judging_time(self.documents)
 
 

@@ -30,14 +30,14 @@ class RankingsOverlap(NamedTuple):
     rbo: float
     """The mean rank-biased overlap of the two lists, p = 0.9: 1 for the same list.
 
-    As if both went on agreeing.
+    It is extrapolated: below their ends the lists are assumed to agree as much.
     """
     same_first: float
     """The share of the queries with the same first document."""
     top: float
     """The mean share of the first ten in common.
 
-    Of lists shorter than ten, of as many as the longer one has.
+    If both lists are shorter than ten, the share of the longer one.
     """
 
 
@@ -91,12 +91,9 @@ class PairDiagnostics(NamedTuple):
     effect_size: float | None
     """The rank-biserial correlation; None if no query differs."""
     top_10_in_common: float | None
-    """Share of the first ten in common; None if there are only scores.
-
-    Of the rankings as deep as they were stored.
-    """
+    """Share of the first ten stored hits in common; None if there are only scores."""
     rbo: float | None
-    """Rank-biased overlap of the same."""
+    """Rank-biased overlap of all stored hits; None if there are only scores."""
 
 
 def pairs_to_inspect(

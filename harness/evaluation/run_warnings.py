@@ -206,10 +206,7 @@ def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield the models that read only the start of many documents.
-
-    With the retrievers that use them.
-    """
+    """Yield a warning if retrievers or their parts read only the start of documents."""
     shares = _truncated_shares(manifest)
     if not shares:
         return

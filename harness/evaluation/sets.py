@@ -42,7 +42,7 @@ class PairOnSets:
     verdict: Verdict
     """The verdict on a against b, on these sets alone."""
     new_sets: NewSetsDifference | None
-    """On other sets like these; None below five sets."""
+    """The difference on other sets like these; None below five sets."""
 
     @property
     def sets_ahead(self) -> int:
@@ -103,10 +103,10 @@ class SetsComparison:
     sets: Mapping[str, Scores]
     """Data set -> its scores on the primary measure.
 
-    Of the queries for which every retriever has a value.
+    They are of the queries for which every retriever has a value.
     """
     retrievers: tuple[str, ...]
-    """Those that have scores on every set."""
+    """The retrievers that have scores on every set."""
     pairs: tuple[PairOnSets, ...]
     settings: Settings
     undeclared: tuple[str, ...] = ()

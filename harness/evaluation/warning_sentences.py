@@ -47,7 +47,8 @@ def note_sentences(warnings: Sequence[RunWarning]) -> list[str]:
 def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
     """Return the sentences of warnings that may change the verdict.
 
-    Of the unevenly labelled retrievers only the one farthest from the leader.
+    If several retrievers are unevenly labelled, only the one farthest from the leader
+    has a sentence.
     """
     gaps = [warning for warning in warnings if isinstance(warning, JudgedGap)]
     farthest = max(gaps, key=lambda warning: warning.gap, default=None)

@@ -277,7 +277,7 @@ WARNING_TYPES: Mapping[str, type[RunWarning]] = {
         ClickLabels,
     )
 }
-"""By the kind that evaluation.json has."""
+"""Kind in evaluation.json -> the class of the warning."""
 NOTE_KINDS = (
     WarningKind.UNKNOWN_REPEATABILITY,
     WarningKind.WHOLE_DOCUMENTS,

@@ -77,7 +77,7 @@ class _SweptRetrievers:
 
     tables: Mapping[str, RawTable]
     of: tuple[str, ...]
-    """Those whose configurations are tried."""
+    """The retrievers whose configurations are tried."""
     accepts: AcceptsTable
 
     def parts_of(self, retriever: str, users: tuple[str, ...] = ()) -> set[str]:

@@ -48,7 +48,7 @@ class LoadedExperiment(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where the tables of an experiment are from."""
+    """The origin of an experiment's tables."""
 
     path: Path
     is_file: bool

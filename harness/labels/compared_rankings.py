@@ -37,7 +37,7 @@ class ComparedRankings(NamedTuple):
     a: tuple[str, ...]
     b: tuple[str, ...]
     a_is_left: bool
-    """In the first round; a repetition swaps the sides."""
+    """Whether a is at the left in the first round; a repetition swaps the sides."""
 
     def preferred_is_a(self, side: str, round_: int) -> bool:
         """Whether the list on a side is the one of `a`."""

@@ -122,7 +122,7 @@ class _PendingPairs(NamedTuple):
 
     pairs: list[OrderedPair]
     unreadable: set[PairRound]
-    """Those with an unreadable reply, which are judged again."""
+    """Pairs and rounds with an unreadable reply, which are judged again."""
 
 
 def forecast_pool_judging(

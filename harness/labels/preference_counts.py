@@ -43,7 +43,7 @@ class LabelAgreement(NamedTuple):
     both: int
     """Queries with a preference, and with a difference by labels."""
     agreeing: int
-    """Those of them with the same direction."""
+    """How many of them have the same direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PreferenceCounts:
     earlier: tuple[int, ...]
     """Queries at each earlier look."""
     labels: LabelAgreement | None
-    """None without labels."""
+    """How preferences agree with labels; None without labels."""
 
     @property
     def queries(self) -> int:

@@ -54,7 +54,7 @@ class MeasureValues:
         return row
 
     def for_queries(self, query_ids: Collection[str]) -> MeasureValues:
-        """The same for some of the queries, still in the order of the judgments."""
+        """The values of some of the queries, in the order of the judgments."""
         columns = [
             index
             for index, query_id in enumerate(self.query_ids)

@@ -25,7 +25,7 @@ class RuleOutcome(NamedTuple):
 
     rule: str
     measure: Measure
-    """With the gain of this row."""
+    """The measure with the gain of this row."""
     means: dict[str, float]
     """Retriever -> mean over the queries."""
     winners: tuple[str, ...]

@@ -142,7 +142,7 @@ def _all_measures(primary: str, measures: str | Sequence[str]) -> list[str]:
 
 
 def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputError:
-    """The same problems with the names of arguments.
+    """Return the error with the names of arguments in its problems.
 
     Retrievers are named instead of numbered.
     """

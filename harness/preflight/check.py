@@ -80,10 +80,10 @@ class CheckReport:
     summary: DatasetSummary
     detectable: DetectableDifference
     plan: RunPlan | None = None
-    """None for a data set without an experiment."""
+    """What a run would do; None for a data set without an experiment."""
     warnings: tuple[CheckWarning, ...] = ()
     services: tuple[RespondingService, ...] = ()
-    """Empty if no service was pinged."""
+    """The services that responded; empty if none was pinged."""
     name: str = ""
     """The name of the data set, if it is one of several of an experiment."""
     configurations: tuple[str, ...] = ()

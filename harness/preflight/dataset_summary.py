@@ -66,7 +66,7 @@ class DatasetSummary(NamedTuple):
     labelled: int
     """Documents with a label."""
     grades: tuple[GradeCount, ...]
-    """Empty if labels are lists."""
+    """How often each grade occurs; empty if labels are lists."""
     per_query: RelevantSpread
     reaches: tuple[TruncationEstimate, ...] = ()
     """How far each encoder reads."""

@@ -43,9 +43,9 @@ class PlanTotal(NamedTuple):
     tokens: int
     exact: bool
     usd: float | None
-    """None: the price of a stage is unknown."""
+    """Dollars; None if the price of a stage is unknown."""
     minutes: float | None
-    """None: the speed of a stage is unknown."""
+    """Minutes; None if the speed of a stage is unknown."""
 
 
 class RunPlan(NamedTuple):
@@ -56,7 +56,7 @@ class RunPlan(NamedTuple):
     judging: JudgingPlan | None = None
     """Its row is the last of `rows`."""
     remote_vectors: str = ""
-    """Where vectors are that were not looked up, since planning uses no network."""
+    """The location of vectors that were not looked up: planning uses no network."""
     asked: tuple[AskedPlan, ...] = ()
     """Services and agents; their rows are in `rows`."""
 

@@ -44,9 +44,9 @@ class PlanRow(NamedTuple):
     exact: bool
     """Whether the tokens are counted; else they are estimated."""
     usd: float | None
-    """None: the price is unknown."""
+    """Dollars; None if the price is unknown."""
     minutes: float | None
-    """None: the speed of the model on this machine is unknown."""
+    """Minutes; None if the speed of the model on this machine is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def embedding_rows(
 def _planned_key(
     built: BuiltRetriever, dense: Dense, role: Role, context: PlanContext
 ) -> str:
-    """The same text for texts and models that are the same."""
+    """Return a text that is equal for equal texts and models."""
     encoder = dense.encoder
     if encoder.at_hand:
         model: object = encoder.fingerprint_for(role)

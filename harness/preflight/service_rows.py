@@ -12,15 +12,15 @@ from retrievers.types import Limits
 
 
 class AskedPlan(NamedTuple):
-    """What asking one service or agent all queries takes."""
+    """What it takes to send all queries to one service or agent."""
 
     row: PlanRow
     calls: int
-    """For one query; of an agent, at most."""
+    """Requests for one query; for an agent, at most."""
     trials: int
     queries: int
     is_upper_bound: bool
-    """Whether the row has what it takes at its most."""
+    """Whether the row has upper bounds."""
 
 
 def asked_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:

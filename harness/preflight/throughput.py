@@ -31,7 +31,7 @@ class Throughput(NamedTuple):
     """What a model's tokens cost, and how fast it reads them."""
 
     price: Price | None = FREE_PRICE
-    """None: unknown."""
+    """What the model charges; None if unknown."""
     limits: Limits | None = None
     """Limits of an API; None for a local model."""
     speed: float | None = None

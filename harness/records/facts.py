@@ -47,7 +47,7 @@ class JudgeRecord:
     depth: int | None
     """The hits of a query that were judged; None: all."""
     counts: JudgeCounts | None
-    """None if it failed."""
+    """How much it judged; None if it failed."""
     truncated: int = 0
     """Replies that were cut off."""
     without_schema: int = 0

@@ -54,9 +54,9 @@ class JudgedClaims(NamedTuple):
     """The claims of one run with their verdicts."""
 
     claims: Mapping[str, QueryClaims]
-    """By query id; empty if the judge failed."""
+    """Query id -> its claims; empty if the judge failed."""
     record: JudgeRecord | None
-    """For the manifest: which judge, and how much it judged."""
+    """Which judge, and how much it judged, for the manifest."""
     warning: str = ""
 
 

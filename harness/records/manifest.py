@@ -48,7 +48,7 @@ class ResolvedExperiment:
     """The measure that decides, in full."""
     baseline: str | None
     measures: tuple[MeasureName, ...]
-    """In full: gain and ideal filled in."""
+    """Names of the measures in full, with gain and ideal filled in."""
     depth: Annotated[int, Field(ge=1, lt=2**63)]
     seed: int
     relevance: StoredRelevance
@@ -56,7 +56,7 @@ class ResolvedExperiment:
     latency: StoredLatencyConfig
     judge: StoredPart = None
     retrievers: tuple[StoredRetriever, ...]
-    """In the order of the file."""
+    """The retrievers in the order of the file."""
     budget: StoredBudgetConfig = None
     """How the tokens of passages were counted; absent if the experiment names none."""
     vectors: StoredVectors = None
@@ -88,7 +88,7 @@ class DatasetFacts:
     """The data set of a run."""
 
     path: str
-    """As the experiment names it."""
+    """The path as the experiment names it."""
     format: str
     digest: str
     """SHA-256 of the documents, queries and labels."""
@@ -107,7 +107,7 @@ class FileDigest(NamedTuple):
     """A file of a results folder, and the SHA-256 of its content."""
 
     path: str
-    """In the folder."""
+    """The path in the folder."""
     digest: str
 
 
@@ -125,7 +125,7 @@ class Manifest:
 
     name: ExperimentName
     experiment: WrittenExperiment
-    """As in its file."""
+    """The experiment as in its file."""
     resolved: ResolvedExperiment
     experiment_file: str
     dataset: DatasetFacts
@@ -133,7 +133,7 @@ class Manifest:
     """What to know about the grades."""
     ledger: DataQuality
     retrievers: Mapping[RetrieverName, RetrieverOutcome]
-    """In the order of the experiment."""
+    """Retriever -> its outcome, in the order of the experiment."""
     started: str
     """ISO 8601, UTC."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -34,7 +34,7 @@ from retrievers.options.tables import validated
 ExperimentName = Annotated[str, Field(pattern=NAME_PATTERN)]
 """A name that cannot be the path of another folder."""
 RetrieverName = Annotated[str, Field(pattern=SWEPT_NAME)]
-"""The same for a retriever, which may be one of a sweep."""
+"""A name of a retriever, which may be a configuration of a sweep."""
 ExperimentTable = Mapping[str, Any]
 """A table of an experiment file."""
 

@@ -104,7 +104,7 @@ class Results:
 
     @cached_property
     def properties(self) -> pd.DataFrame:
-        """The same as a frame: query, property, value."""
+        """The properties as a frame with the columns query, property and value."""
         import pandas as pd
 
         rows = [(row.query_id, row.name, row.value) for row in self.query_properties]

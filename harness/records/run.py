@@ -19,7 +19,7 @@ from retrievers.meter import StageTotals
 from retrievers.types import Passage, Ranking, RetrieverFacts, Trace
 
 TRIAL_SEPARATOR = "~"
-"""Between a retriever and a further trial in names of files; no retriever has it."""
+"""Separates a retriever's name from the number of a trial in names of files."""
 
 
 class StageLatency(NamedTuple):

@@ -57,7 +57,7 @@ class IndexEntry:
     """
     verdict: ShortVerdict
     queries: int
-    """Those that were scored; without labels, those that were searched."""
+    """Queries that were scored; without labels, queries that were searched."""
     has_report: bool = False
     """Whether the folder has a report."""
 
@@ -80,7 +80,7 @@ class SetsEntry(NamedTuple):
     retrievers: tuple[str, ...]
     sets: int
     queries: int
-    """Those of all sets."""
+    """Queries of all sets."""
     started: str
     """The start of its newest run."""
     has_report: bool

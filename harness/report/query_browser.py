@@ -22,7 +22,7 @@ class QueryBrowser(NamedTuple):
     packed: str
     """The evidence for the scripts."""
     card: Card | None
-    """None without queries."""
+    """The card of the first query; None without queries."""
     sentence: str
     """How many queries there are, and which one is shown."""
     shown_group: EvidenceGroup | None

@@ -40,7 +40,7 @@ class CardSide(NamedTuple):
     retriever: str
     number: int
     score: float | None
-    """None without labels."""
+    """Its score on the query; None without labels."""
     hits: tuple[CardHit, ...]
 
 
@@ -61,7 +61,7 @@ class Card(NamedTuple):
     """The document whose ranks differ most, in a sentence; may be empty."""
     left: CardSide
     right: CardSide | None
-    """None if there is only one retriever."""
+    """The second retriever; None if there is only one."""
     links: tuple[CardLink, ...]
 
     @property

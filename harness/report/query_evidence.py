@@ -26,7 +26,7 @@ class LabelledDocument(NamedTuple):
     grade: int
     """Without labels, the number of retrievers that have it among their first."""
     ranks: tuple[int, ...]
-    """By retriever; 0 if it is not among the hits that were kept."""
+    """Its rank in each retriever's stored hits; 0 if it is not among them."""
 
 
 class QueryEvidence(NamedTuple):
@@ -47,7 +47,7 @@ class QueryEvidence(NamedTuple):
     amount: str
     """The number beside it in the list: the leader's gap, or documents to label."""
     agents: tuple[str, ...] = ()
-    """By retriever, what an agent did; "" for others, and empty without any agent."""
+    """What each retriever did if it is an agent, else ""; empty without any agent."""
 
 
 class EvidenceGroup(NamedTuple):
@@ -57,7 +57,7 @@ class EvidenceGroup(NamedTuple):
     total: int
     """All its queries, also those that the page has no room for."""
     queries: tuple[int, ...]
-    """Those on the page, by their number."""
+    """Numbers of the queries on the page."""
 
 
 @dataclass(frozen=True, slots=True)

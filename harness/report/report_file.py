@@ -7,5 +7,5 @@ class ReportFile(NamedTuple):
     """A text file in the folder of results."""
 
     path: str
-    """Below the folder."""
+    """The path below the folder."""
     content: str

@@ -66,11 +66,11 @@ class SetsRow(NamedTuple):
     mean: float
     """Mean of its means on the sets."""
     gap: float | None
-    """None for the reference."""
+    """The mean gap to the reference; None for the reference itself."""
     p: float | None
     sets_won: int
     gaps: tuple[SetGap | None, ...]
-    """By set; None for the reference."""
+    """The gap on each set; None for the reference."""
 
 
 def write_sets_page(

@@ -158,7 +158,7 @@ def html_environment() -> jinja2.Environment:
 
 @cache
 def text_environment(escape: Any) -> jinja2.Environment:
-    """The same for a text format: every string is escaped, except our numbers."""
+    """An environment for a text format: every string is escaped, except our numbers."""
     environment = _environment(autoescape=False, finalize=escape)
     environment.filters |= {
         filter_name: partial(_call_trusted, function)

@@ -60,7 +60,7 @@ class OverlapRow(NamedTuple):
 
     retriever: str
     cells: tuple[CommonCell | None, ...]
-    """None for itself."""
+    """Cells of the row; None for the retriever itself."""
     alone: float
     """Documents among its first ten that no other has there; mean over the queries."""
     cost: RetrieverCost
@@ -77,7 +77,7 @@ class UnlabelledView:
 
     @property
     def retrievers(self) -> tuple[str, ...]:
-        """In the order of the experiment."""
+        """The retrievers in the order of the experiment."""
         return self.results.retrievers
 
     def finders(self, query_id: str) -> Counter[str]:

@@ -48,7 +48,7 @@ class RunState:
     """The repetition that is under way."""
 
     def of_trial(self, trial: int) -> RunState:
-        """The same run in another trial; what it shares stays shared."""
+        """The state of another trial of the run, which shares all but the trial."""
         resources = replace(self.resources, trial=trial)
         return replace(self, trial=trial, resources=resources)
 

@@ -28,7 +28,7 @@ class RunContext:
     dataset: Dataset
     cache: Cache
     stores_folder: Path
-    """Where edge collections live from run to run."""
+    """The folder in which edge collections are kept between runs."""
     depth: int
     budget: Budget
     """Dollars that the run may still spend."""

@@ -44,7 +44,7 @@ class PassageChoice(NamedTuple):
 
     chunks: Chunk | None
     verification: bool
-    """Only those that verify that a service's smaller vectors are cut ones."""
+    """Whether the texts only verify that a service's smaller vectors are cut ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class EncoderTexts:
     encoder: Encoder
     config: PartConfig
     choices: dict[PassageChoice, None] = field(default_factory=dict)
-    """In the order of the experiment."""
+    """The choices in the order of the experiment."""
 
 
 def embedding_tasks(

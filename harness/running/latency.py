@@ -25,8 +25,9 @@ BILLED_COUNTS = ("calls", "tokens", "usd", "retries")
 def is_timed(built: BuiltRetriever, context: RunContext) -> bool:
     """Whether single queries of a retriever, which has answered, are timed now.
 
-    Not if an earlier run timed them. If the experiment does not declare it, only what
-    costs nothing, calls no other program and has its models loaded.
+    They are not timed if an earlier run timed them. If the experiment does not ask for
+    it, only retrievers are timed that cost nothing, call no other program and have
+    their models loaded.
     """
     if not context.latency_sample or context.latencies.get(built.name):
         return False

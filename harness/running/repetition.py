@@ -12,7 +12,8 @@ from retrievers.types import AnswerFacts, Query, Ranking, with_min_score
 class Repetition:
     """Compares the timed answers of a retriever with those of the run.
 
-    Only if it may answer differently, and has no trials, which show that better.
+    It does so only if the retriever may answer differently, and has no trials, which
+    show that better.
 
     Args:
         built: the retriever.

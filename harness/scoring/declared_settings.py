@@ -31,9 +31,9 @@ class DeclaredSettings(NamedTuple):
     """The statistics that results folders declare in `[statistics]`."""
 
     settings: Settings
-    """Those that all of them share, with the defaults where they differ."""
+    """The statistics that all folders share, with the defaults where they differ."""
     note: str = ""
-    """Where they differ; "" if they do not."""
+    """A sentence on the statistics that differ; "" if none do."""
 
 
 def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:

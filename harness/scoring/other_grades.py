@@ -59,7 +59,7 @@ def _grades_of_lists(
 def labels_by_person(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
     """Return the labels of each person: person -> query id -> labels.
 
-    Only if several persons labelled the same queries.
+    Empty unless several persons labelled the same queries.
 
     >>> grades = {"ann": {"a": 2, "b": 1}, "ben": {"b": 1}}
     >>> merged = Labels(ranked=("a", "b"), grades_by_labeller=grades)

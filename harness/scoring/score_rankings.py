@@ -85,7 +85,7 @@ class ScoringSetup(NamedTuple):
     primary: Measure
     labels: GradedLabels
     queries: Mapping[str, Query]
-    """At least those that are scored."""
+    """Query id -> query, for at least the scored queries."""
     statistics: Statistics = Statistics()
     """Which queries belong together, and how much each counts."""
 
@@ -149,7 +149,7 @@ class _ScoredTrials(NamedTuple):
     primary_means: tuple[float, ...]
     """The mean of the primary measure in each trial."""
     judged_share: float | None
-    """None if claims decide."""
+    """Share of its first hits with a label; None if claims decide."""
 
 
 def _average(by_trial: Sequence[Floats]) -> Floats:

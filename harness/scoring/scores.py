@@ -225,7 +225,7 @@ class Scores:
         return mask
 
     def select_queries(self, mask: QueryMask) -> Scores:
-        """The same on some of the queries.
+        """The scores of some of the queries.
 
         Ranges and identical rankings are those of all.
         """
@@ -260,7 +260,7 @@ class Scores:
         )
 
     def select_measures(self, *measures: str) -> Scores:
-        """The same on some of the measures.
+        """The scores of some of the measures.
 
         If the primary one is not among them, the first decides.
         """
@@ -274,7 +274,7 @@ class Scores:
     def select(
         self, measures: Sequence[str], queries: Sequence[str] | None = None
     ) -> Scores:
-        """The same on some measures, in the given order, and some queries.
+        """The scores of some measures, in the given order, and some queries.
 
         All measures if none is named, all queries if `queries` is None.
 

@@ -30,7 +30,7 @@ class SharedQueries(NamedTuple):
     """A relevant document is no longer in the corpus."""
 
     def sentence(self) -> str:
-        """On how many queries the folders are compared, and what was left out.
+        """Say on how many queries the folders are compared, and what was left out.
 
         >>> print(SharedQueries(("q1", "q2"), 3, 0, 1).sentence())
         Compared on the 2 queries that all folders share. Left out: 3 that not every \

@@ -15,7 +15,7 @@ class StateQueries(NamedTuple):
     """The queries that are scored in both states, and why others are left out."""
 
     ids: tuple[str, ...]
-    """With the same text, and a label of each state; in the order of the new state."""
+    """Queries of equal text with labels in both states, in the new state's order."""
     without_label_before: tuple[str, ...]
     without_label_after: tuple[str, ...]
     changed_text: tuple[str, ...]

@@ -39,7 +39,7 @@ class RunSource(NamedTuple):
 
     name: str
     where: str
-    """For messages."""
+    """Its name in messages."""
     conventions: RunConventions
     read_hits: Callable[[], Iterable[QueryHits]]
 

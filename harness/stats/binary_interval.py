@@ -143,7 +143,7 @@ class _Bracket:
     """The shifts between one that is rejected and one that is not."""
 
     flips: UntiedFlips
-    """Those whose fitting ties differ between the two."""
+    """The flips whose fitting ties differ between `low` and `high`."""
     ties: TiedFlips
     low: float
     high: float
@@ -160,7 +160,7 @@ class _Bracket:
 
     @property
     def shifts(self) -> int:
-        """At how many shifts a flip joins, above `low` and up to `high`."""
+        """Number of shifts above `low` and up to `high` at which a flip joins."""
         return int((self.fitting_high - self.fitting_low).sum())
 
     def chance(self, fitting: Integers) -> float:

@@ -23,7 +23,7 @@ class InterimAnalysis:
     """The number of a look, and its level."""
 
     number: int
-    """From 1, earlier looks included."""
+    """Number of the look, counted from 1; earlier looks count."""
     planned: tuple[int, ...]
     """Queries in all at each planned look."""
     level: float

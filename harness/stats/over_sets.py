@@ -36,7 +36,7 @@ class NewSetsDifference(NamedTuple):
 
     @property
     def negated(self) -> NewSetsDifference:
-        """The same of the opposite difference."""
+        """The result for the opposite difference."""
         return self._replace(
             t=-self.t,
             interval=self.interval.negated,

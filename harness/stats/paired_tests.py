@@ -55,7 +55,7 @@ class DecisiveTest(NamedTuple):
     """The smallest possible p; None for the t-test, which has no such bound."""
     statistic: float | None
     method: str
-    """As in comparisons.csv."""
+    """How it was computed, as in comparisons.csv."""
 
 
 def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
@@ -86,7 +86,7 @@ class EquivalenceMargin(NamedTuple):
     """The margin of an equivalence test, with what the test depends on."""
 
     margin: float
-    """In points of the measure."""
+    """The margin in points of the measure."""
     span: float | None
     """The measure's range, the worst possible loss on one query.
 

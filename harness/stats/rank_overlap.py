@@ -26,7 +26,7 @@ class RankOverlap(NamedTuple):
     """
 
     extrapolated: float
-    """As if both went on agreeing as they did."""
+    """Rank-biased overlap if both lists went on agreeing as they did."""
     top: float
     """Share of the first ten in common: of the longer list's length, at most ten."""
 

@@ -22,7 +22,7 @@ The number of all 2^500 patterns is still a float.
 GRID_STEPS = 20_000
 """Steps of the grid over the smaller side."""
 FINE_GRID_STEPS = 40_000
-"""The same for many differences if few of them carry the sum."""
+"""Steps of a finer grid, for many differences of which few carry the sum."""
 MAX_GRID_DIFFERENCES = 300
 """Non-zero differences up to which the grid is used whatever their sizes."""
 MIN_EFFECTIVE_DIFFERENCES = 200

@@ -58,9 +58,9 @@ class RankSums(NamedTuple):
     ranks: Integers
     """(n,)"""
     plus: int
-    """Where a is ahead."""
+    """Sum of the doubled ranks of differences where a is ahead."""
     minus: int
-    """Where b is ahead."""
+    """Sum of the doubled ranks of differences where b is ahead."""
 
 
 class TailMethod(NamedTuple):

@@ -108,7 +108,7 @@ def simultaneous_quantile(
 
 
 MIN_UNCANCELLED_SHARE = 1e-6
-"""Below it, a difference of sums of squares has too few digits that are right."""
+"""Share of a sum of squares below which a difference of two has too few digits."""
 
 
 def _varying_pairs(

@@ -28,7 +28,7 @@ class ScoreSummary:
     """Both ends are None if no interval can be estimated."""
     ci_high: float | None
     std: float | None
-    """With n - 1; None for one query."""
+    """Standard deviation with n - 1; None for one query."""
     min: float
     q25: float
     median: float

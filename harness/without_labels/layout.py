@@ -25,7 +25,7 @@ from retrievers.errors import InputError, Problem, nearest_word
 
 TRY_SUFFIX = "-try"
 QUESTIONS_FILE = "queries.jsonl"
-"""As the readers of data sets call it."""
+"""The name that the readers of data sets expect."""
 
 
 def check_file(path: Path, remedy: str) -> None:

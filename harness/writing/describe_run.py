@@ -89,7 +89,7 @@ def _describe_dataset(
 def _count_earlier_looks(
     folder: Path, manifest: Manifest, dataset: Dataset, labels: GradedLabels
 ) -> tuple[int, ...]:
-    """How many queries each earlier run of the same question scored.
+    """Return how many queries each earlier run of the same question scored.
 
     Only runs that scored a part of this run's queries count.
     """

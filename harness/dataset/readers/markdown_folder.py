@@ -228,7 +228,7 @@ class _LabellerRow(NamedTuple):
 
     row: Row
     labeller: str
-    """Empty if nobody is named."""
+    """Who labelled it; "" if nobody is named."""
 
 
 def _labeller_rows(file: File, problems: ReadProblems) -> Iterator[_LabellerRow]:
@@ -335,7 +335,7 @@ def _labels_in_file(
 ) -> Iterator[PlacedLabels]:
     rows: list[Row] = []
     labellers: dict[str, str] = {}
-    """By the place of the row."""
+    """Place of a row -> its labeller."""
     for row, labeller in _labeller_rows(file, ReadProblems()):
         labellers[str(row.location)] = labeller
         rows.append(row)

@@ -44,7 +44,7 @@ class QuotedQuestion(NamedTuple):
 
     location: SourceLocation
     row: Row | None
-    """None if there are only passages."""
+    """The row with the question; None if there are only passages."""
     passages: Sequence[Document]
 
 

@@ -71,7 +71,7 @@ class TableLayout(NamedTuple):
     def read(self, reference: DatasetReference, files: Files) -> TableSource:
         """Open the parts.
 
-        Of qrels it is the requested split; `test` if there are several.
+        If qrels have several splits, the requested one is read, by default `test`.
 
         Raises:
             InputError: there are no documents or no queries, or several splits and

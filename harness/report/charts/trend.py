@@ -7,7 +7,7 @@ from typing import NamedTuple
 from harness.wording.dates import day_of, short_date_text
 
 TREND_LOW, TREND_HIGH = 76.0, 24.0
-"""Where the lowest and the highest mean are drawn, in percent from the top."""
+"""Heights of the lowest and the highest mean, in percent from the top."""
 AXIS_ROOM = 3.0
 """Percent of the axis that is left free on each side."""
 MAX_DAYS = 5
@@ -42,7 +42,7 @@ class TrendRun(NamedTuple):
 
     started: str
     mean: float | None
-    """None without scores."""
+    """The mean; None without scores."""
     state: str
     """The name of its colour."""
     retriever: str
@@ -68,7 +68,7 @@ class TrendLine(NamedTuple):
 
 
 class TrendBreak(NamedTuple):
-    """Where the queries changed."""
+    """A place of the chart where the queries changed."""
 
     x: float
     words: str

@@ -14,7 +14,7 @@ class MeanCell(NamedTuple):
     """One retriever on one measure."""
 
     summary: ScoreSummary | None
-    """None if it has no score."""
+    """Statistics of its scores; None if it has no score."""
     is_best: bool
     beaten: str
     """The letters of those that it was shown to beat."""
@@ -26,7 +26,7 @@ class MeasuresRow(NamedTuple):
     retriever: str
     letter: str
     cells: tuple[MeanCell, ...]
-    """In the order of the measures."""
+    """The cells in the order of the measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def best_mean(view: View, measure: str) -> float:
 
 
 def measures_sentence(view: View) -> str:
-    """On how many measures the leader has the best mean, and which one decides."""
+    """Say on how many measures the leader has the best mean, and which one decides."""
     primary = view.names[view.primary].short
     decides = f"Only {primary} decides."
     if len(view.ranked) == 1 or len(view.measures) == 1:

@@ -55,7 +55,7 @@ class BoardLine(NamedTuple):
     sign: str
     word: str
     cost: RetrieverCost | None
-    """None if it failed."""
+    """What it costs; None if it failed."""
     failure: str
     """Why it failed; "" if it did not."""
     is_folded: bool
@@ -322,9 +322,9 @@ def decision_alerts(view: View) -> list[str]:
 
 
 def _decisive_slice_alert(view: View) -> Iterator[str]:
-    """The slice that makes up the whole difference between the leader and the next.
+    """Yield the slice that makes up the whole lead over the next retriever, in words.
 
-    Only if a difference is shown.
+    Nothing is yielded if no lead is shown.
     """
     leader, *others = view.ranked
     if not others or others[0] not in view.evaluation.shown_worse:

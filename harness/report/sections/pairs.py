@@ -65,7 +65,7 @@ class MatrixRow(NamedTuple):
     number: int
     retriever: str
     cells: tuple[MatrixCell | None, ...]
-    """In the order of the rows; None for itself."""
+    """A cell for each row's retriever; None for the retriever itself."""
 
 
 class SmallSlice(NamedTuple):
@@ -168,10 +168,7 @@ def _matrix_rows(
 
 
 def other_families(view: View) -> dict[str, list[TestRow]]:
-    """The rows of the families that no other section shows.
-
-    Only those of the leader and the baseline.
-    """
+    """The rows of the leader and the baseline in families without a section."""
     families: dict[str, list[TestRow]] = {}
     for row in view.evaluation.tests:
         title = TEST_FAMILIES.get(row.family)
@@ -183,7 +180,7 @@ def other_families(view: View) -> dict[str, list[TestRow]]:
 def _listed_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
     """The rows of the primary measure that the page lists.
 
-    Of many, those of the leader and the baseline.
+    If there are many, only those of the leader and the baseline.
     """
     if len(rows) > MAX_TEST_ROWS:
         rows = [row for row in rows if _has_leader_or_baseline(view, row)]

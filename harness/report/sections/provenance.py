@@ -27,7 +27,7 @@ class ProvenanceContext:
     """The section's content."""
 
     experiment: str
-    """As TOML."""
+    """The experiment as TOML."""
     machine: list[NamedText]
     facts: dict[str, list[NamedText]]
     """Retriever -> what it used, for those that tell it."""

@@ -20,7 +20,7 @@ class QueryGroup:
 
     title: str
     query_ids: tuple[str, ...]
-    """Those on which the leader loses most are first."""
+    """The queries, those on which the leader loses most first."""
 
     @property
     def count(self) -> int:
