@@ -10,7 +10,7 @@
     harness.compare({"a": run_a, "b": run_b}, qrels)
 
 `results.scores`, `results.summary` and `results.comparisons` are pandas frames;
-docs/python.md tells more.
+See docs/python.md.
 """
 
 import typing as _typing

@@ -94,8 +94,7 @@ def visible_text(text: str) -> str:
     >>> visible_text("a\0b\r\nc")
     'a␀b\nc'
     """
-    # nothing of what is looked for below: nearly all texts, a page asks for a hundred
-    # thousand
+    # Nearly all texts have none of these characters, and a page has 100,000 texts.
     if text.isprintable():
         return text
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(REPLACED_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Services that are asked query by query, through the cache."""
+"""Services that are queried one query at a time, through the cache."""
 
 import json
 from abc import abstractmethod

@@ -313,7 +313,7 @@ class Dense(Retriever):
 
     @cached_property
     def _passage_places(self) -> PassagePlaces:
-        """Where passages stand in their documents."""
+        """Places of passages in their documents."""
         assert self.chunks is not None
         resources = self._resources
         return PassagePlaces(resources.corpus, self.chunks, resources.count_tokens)

@@ -35,7 +35,7 @@ EMBEDDING_WINDOW = 16_384
 """Texts embedded together. Requests are planned within a window, so that they do not
 depend on the cache."""
 MULTIVECTOR_WINDOW = 1_024
-"""The same for vectors of tokens."""
+"""Texts embedded together if each token has a vector."""
 
 
 class EmbeddingForecast(NamedTuple):

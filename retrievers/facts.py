@@ -85,7 +85,7 @@ class CollectionFacts:
     indexing_threshold_kb: int | None = None
     full_scan_threshold_kb: int | None = None
     other: Mapping[str, str] = field(default_factory=dict)
-    """What a store of another package tells, under its own keys."""
+    """Facts from a store of another package, under its own keys."""
 
     @property
     def unindexed_points(self) -> int:
@@ -310,7 +310,7 @@ KEYS_BEHIND_SETTINGS = {
         *ANSWER_FIELDS,
     )
 }
-"""Keys that never stand before the settings of a model."""
+"""Keys that never come before the settings of a model."""
 
 
 def stored_facts(facts: RetrieverFacts) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Retriever(ABC):
         """Whether an answer costs nothing, calls no other program and loads no model.
 
         Single queries are then timed without being declared. The parts that it uses
-        are asked apart.
+        have their own `answers_here`.
         """
         return False
 

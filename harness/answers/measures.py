@@ -37,7 +37,7 @@ def ranked_context_precision(useful: Sequence[Truth]) -> float | None:
     """Context precision: sum over ranks of P@k v_k / (useful passages + 1e-10).
 
     With the reference it is RAGAS' context precision, with the response its context
-    utilisation: v_k says whether the passage at rank k entails any claim of that text.
+    utilisation: v_k is whether the passage at rank k entails any claim of that text.
     It measures only the order: finding more can lower it. Range 0 to 0.9999999999; 0 if
     no passage is useful; undefined without passages.
 

@@ -184,8 +184,8 @@ class RetrieverBuilder:
     def _own_searches(self, config: AgentConfig) -> dict[str, Retriever]:
         """Return the retrievers that an agent searches with, built for it alone.
 
-        It asks them queries of its own, also where the run knows their answers from
-        before and does not index them. Models are shared.
+        It sends them its own queries, even if the run has their answers from before and
+        does not index them. Models are shared.
         """
         pool = self.pool.of_models()
         own: dict[str, Retriever] = {}

@@ -29,7 +29,7 @@ class TextColumn(NamedTuple):
     left_aligned: bool = False
     """Words are at the left, numbers at the right."""
     bold_rows: frozenset[int] = frozenset()
-    """Rows that stand out."""
+    """Rows that are printed in bold."""
     drop_rank: int = 0
     """If room is short, the column with the highest rank is left out first; 0 stays."""
     wraps: bool = False

@@ -162,7 +162,7 @@ def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
 
     Args:
         path: a folder, an archive or a file; or a name.
-        options: what the options say.
+        options: the values of the options.
     """
     from harness.dataset import parse_reference
 

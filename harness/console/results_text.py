@@ -203,7 +203,7 @@ def verdict_text(
         notes: warnings that may change the verdict.
         complete: whether no retriever is missing; else nothing is recommended.
         head: the first line; by default the measure and the number of queries.
-        folder: of the results, as it stands in a command.
+        folder: the results folder, quoted for a command.
         costs: of the retrievers that finished; None if unknown.
     """
     from harness.wording.conclusion import verdict_lines

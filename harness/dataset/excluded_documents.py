@@ -15,7 +15,7 @@ from retrievers.ids import document_id
 from retrievers.types import Query
 
 NOTHING_WORDS = ("n/a", "na", "none", "null", "nan", "-")
-"""What stands in a cell, or alone in a list, if no document is left out."""
+"""Words in a cell, or alone in a list, that mean: no document is left out."""
 MAX_SHOWN_QUERY_LENGTH = 60
 MAX_SHOWN_DOCUMENTS = 3
 """Documents that a message names as examples."""

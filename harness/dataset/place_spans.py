@@ -34,7 +34,7 @@ def place_spans(
         labels: query id -> labels under the ids of documents.
         locations: query id -> where its labels are.
         documents: the corpus, which is read once.
-        problems: takes the spans that do not stand in their documents.
+        problems: takes the spans that are not in their documents.
     """
     queries_by_document: dict[str, list[str]] = {}
     for query_id, query_labels in labels.items():
@@ -89,9 +89,9 @@ def _check_offsets(document: Document, span: WrittenSpan) -> Span | _SpanProblem
 def _place_quotation(
     document: Document, quotation: str, start: int
 ) -> Span | _SpanProblem:
-    """Return where a quotation stands, whatever white space is in it.
+    """Return the place of a quotation, whatever white space is in it.
 
-    Where it stands several times, the place nearest to `start` counts.
+    If it occurs several times, the place nearest to `start` counts.
     """
     pattern = r"\s+".join(map(re.escape, quotation.split()))
     matches = re.finditer(pattern, document.text)

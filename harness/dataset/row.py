@@ -1,4 +1,4 @@
-"""A row as it stands in a file."""
+"""A row as it is written in a file."""
 
 from __future__ import annotations
 

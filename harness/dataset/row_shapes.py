@@ -1,4 +1,4 @@
-"""Objects that stand for several rows."""
+"""Objects that contain several rows."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ ASKING_ROLES = ("user", "human")
 SHAPED_KEYS = frozenset(
     ("ratings", "_source", "queries", "query_groups", "placeholders", *MESSAGE_KEYS)
 )
-"""An object that stands for other rows has at least one of these keys."""
+"""An object that contains other rows has at least one of these keys."""
 QUERY_PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 

@@ -11,7 +11,7 @@ from harness.dataset.file import File
 from retrievers.errors import InputError
 
 MIN_SHARE = 0.5
-"""Share of a format's documents from which on their common title says nothing."""
+"""Share of a format's documents from which on a title of all of them is no title."""
 
 
 class FormatTitle(NamedTuple):

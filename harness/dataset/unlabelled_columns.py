@@ -55,7 +55,7 @@ FILE_WORDS = frozenset(
 MIN_ID_SHARE = 0.9
 """Share of the named documents that are named by id, not by title, in labels."""
 MIN_NAMING_SHARE = 0.5
-"""Share of a column's parts that name documents, from which on it is asked about."""
+"""Share of a column's parts that name documents, from which on it is a problem."""
 RETURNED_PATTERN = re.compile(
     r"rank|position|score|distance|similarity|generated|prediction|predicted|"
     r"retriev|return|result|hits?$|response|top_?k"
@@ -82,7 +82,7 @@ class LabelColumnCandidate(NamedTuple):
 
     @property
     def has_labels(self) -> bool:
-        """Whether its name says so, in its first or its last part."""
+        """Whether the first or the last part of its name means labels."""
         parts = self.column.split(".")
         return self.names_by_id and (
             is_label_name(parts[0]) or is_label_name(parts[-1])
@@ -225,7 +225,7 @@ def report_unused_columns(
 def _report_other_uses(
     file: str, column: str, cells: Sequence[Any], problems: ReadProblems
 ) -> None:
-    """Add a problem if an unused column changes what the labels beside it say."""
+    """Add a problem if an unused column changes the meaning of the labels beside it."""
     columns = problems.columns_used.get(file, {})
     kinds = columns.values()
     if cells and normalised_name(column) in PAGE_NAMES:
@@ -275,7 +275,7 @@ def _report_unused_exclusions(
 
 
 class _EventColumn(NamedTuple):
-    """A column that says of each row which event it is."""
+    """A column with the kind of event of each row."""
 
     name: str
     kinds: str
@@ -353,7 +353,7 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
 
 
 def _kind_of_name(column_name: str, table: _TableUse) -> str:
-    """Return the kind of label that a column's name stands for, else ""."""
+    """Return the kind of label that a column's name means, else ""."""
     if column_name in LOCATION_COLUMNS:
         return ""
     has_ungraded_pairs = table.names_documents and not table.has_grades

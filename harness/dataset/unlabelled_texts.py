@@ -20,7 +20,7 @@ from retrievers.remedy import compose_remedy
 from retrievers.types import Document
 
 MIN_MATCHED_SHARE = 0.5
-"""Share of a column's texts that are documents, from which on it is asked about."""
+"""Share of a column's texts that are documents, from which on it is a problem."""
 MAX_COMPARED_TEXTS = 1_000
 """Texts of one column, at most, that are compared with the documents."""
 

@@ -133,7 +133,7 @@ words: a space, a hyphen, an underscore or nothing.
 LOCATION_COLUMNS = ("file", "filename", "path", "url", "source")
 """Columns that identify a document if no other column does.
 
-Else they say where something is from.
+If another column does, they are the source of a text.
 """
 CLICKS_COLUMN = "clicks"
 """The clicks on a document: grades only if the experiment says so."""
@@ -182,7 +182,7 @@ DOCUMENT_WORDS = _words(
     articles retrieval
     """
 )
-"""Words that such a name may have beside them."""
+"""Other words that such a name may have."""
 ANSWER_WORDS = _words(
     """
     expected ground truth groundtruth golden reference references correct

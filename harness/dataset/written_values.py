@@ -115,7 +115,7 @@ def parse_cell(cell: object) -> object:
     with suppress(ValueError):
         return parse_json(cell)
     if ARRAY_PATTERN.fullmatch(cell.strip()):
-        # Python would join texts that stand side by side.
+        # Python would join texts that are side by side.
         return [single + double for single, double in ARRAY_ELEMENT.findall(cell)]
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return ast.literal_eval(cell.strip())

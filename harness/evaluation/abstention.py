@@ -103,7 +103,7 @@ def evaluate_abstention(
     level: float,
     cluster: str | None = None,
 ) -> Abstention | None:
-    """Return what the best score of each ranking says.
+    """Return how well the best score of each ranking separates answerable queries.
 
     None without queries of both kinds, or without rankings.
 

@@ -95,7 +95,7 @@ def pool_command(results: Results) -> str:
 
 
 def quoted_folder(results: Results) -> str:
-    """Return the folder of results as it stands in a command."""
+    """Return the results folder, quoted for a command."""
     # A run writes its page before its folder gets its final name.
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
     return quote(folder.as_posix())

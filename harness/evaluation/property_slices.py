@@ -76,7 +76,7 @@ class SliceName:
 
     @property
     def label(self) -> str:
-        """The values, in tests.csv beside the property.
+        """The condition in words, as in tests.csv.
 
         >>> SliceName("shared words", Condition.AT_MOST, 1 / 3).label
         'at most 0.3333'

@@ -20,7 +20,7 @@ SWEPT_NAME = (
 MAX_TRIALS = 100
 """More trials are refused as a mistake: each one is a search of all queries."""
 OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores", "trials")
-"""Keys of every retriever that are not written where they say nothing."""
+"""Keys of every retriever that are left out of the manifest without a value."""
 RESERVED_KEYS = {
     *OMITTED_WHEN_EMPTY,
     "name",
@@ -70,8 +70,8 @@ class RetrieverConfig(StrictTable):
     """How often the run asks a retriever that may answer differently each time (agent,
     http, mcp, python); scores are averaged within the query."""
     omitted_when_empty: ClassVar[tuple[str, ...]] = ()
-    """Keys that are not written where they say nothing: manifests of earlier versions
-    know the same retriever."""
+    """Keys that are left out of the manifest without a value, so that manifests of
+    earlier versions have the same retriever."""
 
     @property
     def is_repeatable(self) -> bool:
@@ -80,7 +80,7 @@ class RetrieverConfig(StrictTable):
 
     @property
     def own_trials(self) -> int:
-        """How often the run asks it, without its parts."""
+        """How often the run sends it a query; its parts have their own trials."""
         return self.trials or 1
 
     @model_validator(mode="after")

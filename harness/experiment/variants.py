@@ -1,4 +1,4 @@
-"""One table that stands for several."""
+"""Tables that declare several retrievers in one."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product

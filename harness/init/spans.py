@@ -79,13 +79,13 @@ class SpanQuery:
     id: str
     query: str
     traffic: int = 0
-    """How many spans ask it."""
+    """How many spans have it."""
     time: str = ""
     session: str = ""
     trace: str = ""
 
     def add(self, span: FlatObject) -> None:
-        """Count a span that asks the query."""
+        """Count a span with the query."""
         self.traffic += 1
         self.time = self.time or str(span.first_present(TIME_PATHS) or "")
         self.session = self.session or str(span.first_present(SESSION_PATHS) or "")

@@ -33,7 +33,7 @@ class SelfAgreement(NamedTuple):
 
 
 class LabelAgreement(NamedTuple):
-    """Whether labels and people say the same."""
+    """Whether labels and people agree."""
 
     measure: str
     difference: float
@@ -92,7 +92,7 @@ class PreferenceCounts:
 def count_preferences(
     results: Results, design: ComparisonDesign, files: Sequence[Sequence[Preference]]
 ) -> PreferenceCounts:
-    """Return what the preferences of some files say.
+    """Return the counts of the preferences in some files.
 
     Args:
         results: of the page.

@@ -31,7 +31,7 @@ class PreferencePage:
     queries: int = COMPARED_QUERIES
     """How many of the queries to show."""
     no_texts: bool = False
-    """Whether ids stand in place of texts."""
+    """Whether ids are shown in place of texts."""
 
     @property
     def shown(self) -> Sequence[ComparedRankings]:

@@ -307,7 +307,7 @@ def _read_rows(
 def _refuse_unused(
     rows: Sequence[Row], used: Set[str | None], where: str, grade_column: str | None
 ) -> None:
-    """Raise InputError if columns that nothing uses say what documents are worth.
+    """Raise InputError if unused columns may have grades of documents.
 
     Each of these rows would be a label, and without grades of 1. A score may be one,
     but may also be what orders the documents.

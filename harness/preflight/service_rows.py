@@ -1,4 +1,4 @@
-"""What it takes to ask services query by query."""
+"""The calls and costs of querying services."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

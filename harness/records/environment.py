@@ -56,7 +56,7 @@ class Machine:
     processor: str = ""
     cores: int | None = None
     threads: Annotated[tuple[ThreadLimit, ...], reads_by(_read_threads)] = ()
-    """The threads that libraries may use, where the environment says so."""
+    """The limits of libraries' threads that environment variables set."""
     load: float | None = None
     """Programs that wanted a core when the run ended; None on Windows."""
 

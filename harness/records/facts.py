@@ -1,4 +1,4 @@
-"""What a manifest says of the judge, of each retriever."""
+"""Facts in a manifest about the judge, about each retriever."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ class Evidence:
     def as_record(self) -> dict[str, object]:
         """Return the fields as JSON has them.
 
-        The queries are columns, a list for each of their fields: packed, like beside
-        like is a sixth smaller.
+        The queries are columns, a list for each of their fields: packed, similar values
+        in a row are a sixth smaller.
         """
         record = asdict(self)
         del record["queries"]

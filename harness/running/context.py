@@ -35,7 +35,7 @@ class RunContext:
     on_progress: OnProgress = lambda name, meter: None
 
     fresh: bool = False
-    """Index anew what a store holds."""
+    """Whether to index again what a store already has."""
     exclude_self: bool = False
     """Keep the document with a query's id out of that query's answers."""
     latency_sample: int = 0

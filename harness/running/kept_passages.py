@@ -24,11 +24,11 @@ def keep_passages(
     Args:
         result: the answers.
         corpus: has the documents.
-        context: says whether passages are kept, and how tokens are counted.
+        context: decides whether passages are kept, and how tokens are counted.
         meter: receives notes of queries whose passages do not fill a context.
 
     Raises:
-        BackendError: a hit is no document of the corpus, or a passage does not stand in
+        BackendError: a hit is no document of the corpus, or a passage is not in
             its document.
     """
     if not context.keeps_passages:

@@ -16,7 +16,7 @@ The name is "" for a stage that serves all retrievers, such as scoring.
 
 
 class RunOptions(NamedTuple):
-    """How one run is made.
+    """The options of one run.
 
     >>> RunOptions(results="out", only=("bm25",)).fresh
     False
@@ -27,7 +27,7 @@ class RunOptions(NamedTuple):
     only: tuple[str, ...] = ()
     """Retrievers to run; the others' rankings come from the existing folder."""
     fresh: bool = False
-    """Embed this run's texts anew and replace them in the cache."""
+    """Embed this run's texts again, and replace them in the cache."""
     max_cost: float | None = None
     """Dollars."""
     allow_code: bool = True

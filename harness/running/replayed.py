@@ -22,7 +22,7 @@ class StageResult:
 
 
 class ReplayedRetriever(Retriever):
-    """A part that gives the answers that it gave; only its time is taken anew.
+    """A part that repeats its stored answers; only its time is measured again.
 
     Args:
         part: the part.

@@ -67,7 +67,7 @@ class _Timings(NamedTuple):
 def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _Timings:
     """Return the times of the retrievers that are the same on the same data.
 
-    Other measures or tests take nothing from them; another sample is measured anew.
+    Other measures or tests take nothing from them; another sample is measured again.
     """
     experiment = loaded.experiment
     latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}

@@ -72,7 +72,7 @@ def verdict_lines(
     Args:
         evaluation: of a run.
         complete: whether all retrievers ran; nothing is recommended otherwise.
-        folder: of the results, as it stands in a command.
+        folder: the results folder, quoted for a command.
     """
     details: list[str] = []
     may_claim = evaluation.settings.judged_by_people and not evaluation.undeclared

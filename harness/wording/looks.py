@@ -47,7 +47,7 @@ def next_look_command(evaluation: Evaluation, folder: str) -> str:
 
     Args:
         evaluation: of a run.
-        folder: of its results, as it stands in a command.
+        folder: the results folder, quoted for a command.
     """
     if not evaluation.queries_needed or evaluation.next_look is None:
         return ""

@@ -113,7 +113,7 @@ def preference_look_sentence(
 
 
 class LabelDirection(NamedTuple):
-    """What the labels say of the same two retrievers."""
+    """The comparison of the same two retrievers by labels."""
 
     measure: str
     leader: str
@@ -124,7 +124,7 @@ class LabelDirection(NamedTuple):
 
 
 def label_sentences(labels: LabelDirection, totals: PreferenceTotals) -> list[str]:
-    """Return whether labels and people say the same."""
+    """Return whether labels and people agree."""
     standing = "shown" if labels.is_shown else "undecided"
     lead = (
         f"{labels.leader} leads by {labels.lead:.3f} in {labels.measure} ({standing})"

@@ -49,10 +49,10 @@ class DialogueResult(NamedTuple):
 
 
 class Dialogue:
-    """Is asked about one query until the model answers, or a limit is reached.
+    """Leads a model to the answer of one query, or to a limit.
 
-    It gives the next `request` and takes the reply, so that many dialogues can wait for
-    their replies at once.
+    It returns the next `request` and receives the reply, so that many dialogues can
+    wait for their replies at once.
 
     Args:
         query_text: the query.
@@ -138,7 +138,7 @@ class Dialogue:
         return spent + needed > self._limits.tokens
 
     def _use_tools(self, reply: ToolReply) -> None:
-        """Use the tools that a reply asks for, and add what they return."""
+        """Use the tools that a reply calls, and add their results."""
         first_number = len(self._uses) + 1
         calls = tuple(
             NumberedCall(f"call_{number}", call)
@@ -180,7 +180,7 @@ class Dialogue:
 
 
 def _asks_for_tools(reply: ToolReply) -> bool:
-    """Whether a reply asks for tools alone, and for no answer."""
+    """Whether a reply calls only tools, and gives no answer."""
     names = [call.tool for call in reply.tool_calls]
     return bool(names) and ANSWER_TOOL not in names
 

@@ -123,9 +123,9 @@ class McpSession:
                 await is_closing.wait()
         except BaseException as failure:
             if opened.done():
-                return  # the calls have told of it
+                return  # the calls have reported it
             opened.set_exception(self._failure(_first_cause(failure)))
-            # Without a call that still waits, nobody asks for the failure.
+            # If no call waits any more, nothing else retrieves the failure.
             opened.exception()
         finally:
             if self._stderr is not None:

@@ -24,7 +24,7 @@ _TEMPERATURE = "temperature"
 
 
 class ToolCall(NamedTuple):
-    """A tool that the model asks for."""
+    """A tool that the model calls."""
 
     tool: str
     arguments: str
@@ -58,7 +58,7 @@ def reply_from_json(text: str) -> ToolReply:
 
 
 class NumberedCall(NamedTuple):
-    """A tool that the model asked for, with the id by which its result is named."""
+    """A tool that the model called, with the id that its result refers to."""
 
     id: str
     call: ToolCall
@@ -75,7 +75,7 @@ class Message(NamedTuple):
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     tool_calls: tuple[NumberedCall, ...] = ()
-    """What the assistant asks for."""
+    """The tools that the model calls."""
     tool_call_id: str = ""
     """Id of the call whose result the message has; "" in other messages."""
 

@@ -66,7 +66,7 @@ class Toolbox:
             leaf.index(documents, meter)
 
     def use(self, tool: str, arguments: str, meter: Meter) -> ToolResult:
-        """Use a tool; what the model did wrong is told to it, and is no error.
+        """Use a tool; the model's mistakes are part of the result, and no error.
 
         Raises:
             BackendError: a retriever failed for good.

@@ -24,14 +24,14 @@ RUN_FIELDS = 6
 
 @dataclass(slots=True)
 class RunContradictions:
-    """The queries whose scores say nothing of their ranks, or the opposite."""
+    """The queries whose scores do not agree with their ranks."""
 
     queries: int = 0
-    """Those with several hits."""
+    """How many queries have several hits."""
     tied: list[str] = field(default_factory=list)
-    """Those whose hits all have one score."""
+    """Queries whose hits all have the same score."""
     rising: list[str] = field(default_factory=list)
-    """Those whose scores rise from the first hit to the last."""
+    """Queries whose scores rise from the first hit to the last."""
 
     def add(self, query_id: str, scores: npt.ArrayLike) -> None:
         """Count a query by the scores of its hits, in the order of their ranks."""
@@ -45,7 +45,7 @@ class RunContradictions:
             self.rising.append(query_id)
 
     def kept(self) -> RunContradictions:
-        """Return only what so many queries have that it is no chance."""
+        """Return only the contradictions that too many queries have for chance."""
         untied = self.queries - len(self.tied)
         has_ties = len(self.tied) >= MIN_TIED_SHARE * self.queries
         has_rises = len(self.rising) > MIN_RISING_SHARE * untied

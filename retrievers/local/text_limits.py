@@ -1,4 +1,4 @@
-"""How a local model's files say it reads texts."""
+"""How a local model reads texts, by its files."""
 
 import json
 from collections.abc import Mapping, Sequence

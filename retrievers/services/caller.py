@@ -177,7 +177,7 @@ class _Tries:
         return state.attempt_number >= MAX_UNLIKELY_TRIES
 
     def _count_equal_errors(self, failure: TransientFailure) -> None:
-        """Count the errors 500 in a row that say the same."""
+        """Count the errors 500 in a row with the same text."""
         if not failure.is_server_error:
             self._equal_errors = 0
             return

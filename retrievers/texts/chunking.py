@@ -50,7 +50,7 @@ class _Cut(NamedTuple):
 
     text: str
     start: int | None
-    """Characters of the document's text before it; None if it does not stand there."""
+    """Characters of the document's text before it; None if it is not in the text."""
 
 
 class Chunk(StrictTable):
@@ -175,9 +175,9 @@ def cut_document(document: Document, chunks: Chunk) -> list[Document]:
 
 
 def passage_spans(document: Document, chunks: Chunk) -> list[Span | None]:
-    """Return where each passage of a document stands in its text, in their order.
+    """Return the place of each passage of a document in its text, in their order.
 
-    None for a passage of the user's function that does not stand there.
+    None for a passage of the user's function that is not in the text.
 
     >>> document = Document("d", "", " one two three four")
     >>> spans = passage_spans(document, Chunk(size=8, overlap=2))

@@ -26,7 +26,7 @@ class _PlacedPassage(NamedTuple):
 
 
 class PassagePlaces:
-    """Cuts the documents of hits again, to find where their passages stand.
+    """Cuts the documents of hits again, to find the places of their passages.
 
     A store has only the numbers of passages, since it may have been built by an
     earlier run.
@@ -45,7 +45,7 @@ class PassagePlaces:
         self._changed: dict[str, None] = {}
 
     def place(self, passages: Ranking) -> list[Passage] | None:
-        """Return the passages of one query; None if one stands in no document."""
+        """Return the passages of one query; None if a passage is in no document."""
         self._cut({document_of_passage(passage_id) for passage_id in passages.doc_ids})
         placed_passages: list[Passage] = []
         for passage_id, score in passages:
@@ -62,7 +62,7 @@ class PassagePlaces:
         return placed_passages
 
     def note_changed(self, meter: Meter) -> None:
-        """Note the documents with a passage that does not stand in their text."""
+        """Note the documents with a passage that is not in their text."""
         for document_id in self._changed:
             meter.note(CHANGED_PASSAGE_NOTE, document_id)
 

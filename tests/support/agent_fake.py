@@ -11,7 +11,7 @@ from tests.support.servers import tokens_of
 
 
 class Dialogue(NamedTuple):
-    """What the model was told so far."""
+    """The messages that the model has received so far."""
 
     question: str
     """The query."""

@@ -114,7 +114,7 @@ class ChatProvider(OpenAIProvider):
 
 
 def quotation(user: str, mark: str) -> str:
-    """What stands between two marks of a prompt."""
+    """The text between two marks of a prompt."""
     return re.search(rf"<{mark}>\n(.*?)\n</{mark}>", user, re.DOTALL)[1]
 
 

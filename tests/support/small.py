@@ -44,7 +44,7 @@ BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 def refusal(
     attempt: Callable[..., object], *arguments: Any, **options: Any
 ) -> InputError:
-    """What is told of input that is refused."""
+    """The error about input that is refused."""
     with pytest.raises(InputError) as caught:
         attempt(*arguments, **options)
     return caught.value

@@ -64,7 +64,7 @@ def install(
 
 
 class Vowels(Configured, Encoder):
-    """Vectors of how often each vowel stands in a text, behind a network; every text is
+    """Vectors of how often each vowel occurs in a text, behind a network; every text is
     too long for it.
     """
 

@@ -33,7 +33,7 @@ ONLY_CONFIGURATION = "data"
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What the path of a shard says about it."""
+    """The parts of a shard's path."""
 
     configuration: str
     """Its folder; empty for the only configuration."""

@@ -68,9 +68,9 @@ class ToolExport(NamedTuple):
     """The objects with the question and with the answer, if these are objects."""
     parts: ToolParts = ToolParts()
     exported: frozenset[str] = frozenset()
-    """Names of an exported data set; empty if others say nothing of its labels.
+    """Names of an exported data set; empty if further names do not matter.
 
-    With any further one, such as `run_type`, rows may be what a system did.
+    With any further name, such as `run_type`, rows may be what a system did.
     """
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:

@@ -10,7 +10,7 @@ from harness.wording.dates import date_text
 from harness.wording.numerals import numeral
 
 MIN_TIMES_FASTER = 1.5
-"""A smaller ratio of latencies is told in percent."""
+"""A smaller ratio of latencies is shown in percent."""
 
 
 def cost_sentences(view: View) -> list[str]:
