@@ -12,7 +12,7 @@ is for programs that make few.
 
 
 def start() -> None:
-    """Load the command line and run it; exit with 130 where that is stopped."""
+    """Load the command line and run it; exit with 130 if that is stopped."""
     gc.set_threshold(GC_THRESHOLD)
     try:
         from harness.cli import main

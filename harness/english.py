@@ -111,7 +111,7 @@ def first_names(names: Sequence[str], limit: int = 5) -> str:
 def common_prefix(names: Sequence[str]) -> str:
     """Return what three or more long names begin with, up to a mark between words.
 
-    "" where that saves little.
+    "" if that saves little.
 
     >>> common_prefix(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"])
     'bge-m3-'

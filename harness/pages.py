@@ -32,7 +32,7 @@ OVERVIEW_HEAD_BYTES = 500
 
 
 def is_overview(path: Path) -> bool:
-    """Whether a path is a page over many results; OSError where it cannot be read."""
+    """Whether a path is a page over many results; OSError if it cannot be read."""
     if not path.is_file():  # a pipe would never come to an end
         return False
     with path.open("rb") as file:

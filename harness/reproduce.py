@@ -22,7 +22,7 @@ from retrievers.errors import InputError, NotConfirmed, Problem
 from retrievers.options.user_code import OBJECT_PREFIX
 
 COMPARED_HITS = 10
-"""First hits of a ranking that are compared where an index is approximate."""
+"""First hits of a ranking that are compared if an index is approximate."""
 MEAN_TOLERANCE = 1e-4
 """Largest difference of means that are the same: other machines round otherwise."""
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from harness.answers.ask_missing import ask_missing
 from harness.answers.case import Case, reference_text
 from harness.answers.judge import (
     GeneratedQuestions,
     Inquiry,
     Judge,
     JudgeReplies,
-    ask_missing,
     identity_of,
 )
 from harness.answers.rankings_judge import store_authored_claims

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.answers.ask_missing import ask_missing
 from harness.answers.case import reference_text
-from harness.answers.judge import Judge, ask_missing, identity_of
+from harness.answers.judge import Judge, identity_of
 from harness.dataset import Dataset
 from harness.measures import Measure, QueryClaims
 from harness.records import judge_files

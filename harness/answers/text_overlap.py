@@ -32,7 +32,7 @@ class TextOverlap(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of the two; 0 where both are 0."""
+        """The harmonic mean of the two; 0 if both are 0."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 

@@ -150,7 +150,7 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
 
 
 def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:
-    """Refuse measures by claims where no query has claims, or the judge has no key."""
+    """Refuse measures by claims if no query has claims, or the judge has no key."""
     claim_measures = [
         str(measure) for measure in loaded.question.measures if measure.uses_claims
     ]

@@ -29,7 +29,7 @@ class BuiltRetriever:
     name: str
     retriever: Retriever
     uses: tuple[str, ...] = ()
-    """The retrievers of the experiment that it uses; where one fails, it fails."""
+    """The retrievers of the experiment that it uses; if one fails, it fails."""
     part_names: Mapping[int, str] = field(default_factory=dict)
     """`id` of a part -> its name, of the parts that are retrievers of the experiment.
 

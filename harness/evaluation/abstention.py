@@ -201,7 +201,7 @@ def _threshold(
 
 
 def _best_scores(rankings: Mapping[str, Ranking], queries: Sequence[str]) -> Floats:
-    """Return the best score of each query; -inf where nothing was returned."""
+    """Return the best score of each query; -inf if nothing was returned."""
     scores: list[float] = []
     for query_id in queries:
         ranking = rankings.get(query_id)

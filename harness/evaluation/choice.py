@@ -15,7 +15,7 @@ class Choice:
     """The largest uncorrected p of the deciding test against any other retriever.
 
     It needs no correction, since all must be at most alpha (Berger 1982; Gutmann &
-    Maymin 1987; Hung & Fithian 2019). 1 where the test does not find the leader better.
+    Maymin 1987; Hung & Fithian 2019). 1 if the test does not find the leader better.
     """
     is_made: bool
 

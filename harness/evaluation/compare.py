@@ -249,6 +249,7 @@ def _comparison_row(
     signed_rank = observations.signed_rank
     n = len(differences.values)
     interval = _pair_interval(scores, pair, settings)
+    has_signed_ranks = units.weights is None  # they cannot be weighted
     finding = adjusted.finding
     if pair.key.measure in scores.low_is_good:
         finding = finding.swapped
@@ -279,9 +280,7 @@ def _comparison_row(
         ci_method=interval.method,
         p_randomization_adjusted=adjusted.p_randomization_adjusted,
         clusters=len(units) if units.clustered else None,
-        p_wilcoxon=None
-        if adjusted.p_wilcoxon_adjusted is None
-        else signed_rank.p_value,
+        p_wilcoxon=signed_rank.p_value if has_signed_ranks else None,
         p_wilcoxon_adjusted=adjusted.p_wilcoxon_adjusted,
     )
 

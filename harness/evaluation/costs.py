@@ -57,7 +57,7 @@ class RetrieverCost(NamedTuple):
 
 
 class PricePoint(NamedTuple):
-    """What a query costs in each respect; infinite where it is unknown.
+    """What a query costs in each respect; infinite if unknown.
 
     Points are compared in the order of the fields: dollars decide before time.
     """

@@ -62,7 +62,7 @@ class SliceFinding(NamedTuple):
     """Whether one half of the queries proposes the slice, and the other half alone
     shows it; None with fewer than 120 observations."""
     suggestion: Suggestion | None
-    """What to try, where it is known."""
+    """What to try; None if that is unknown."""
     mask: QueryMask
     """(n,): the queries of the slice."""
 
@@ -229,7 +229,7 @@ def _describe_slice(
 def describes_others(name: SliceName, inside: float, outside: float) -> bool:
     """Whether a finding is about the queries outside of a slice.
 
-    They are where the retrievers differ more. But a value that favours the other
+    It is if the retrievers differ more on those. But a value that favours the other
     retriever is named: "is a typo" says more than "is no typo".
     """
     has_value = name.condition is Condition.IS

@@ -224,7 +224,7 @@ def _state_queries(new: Results, old: Results) -> tuple[str, ...]:
 def _without_unlabelled_verdict(
     gate: Gate, challenger: GateArm, baseline: GateArm, queries: Sequence[str]
 ) -> Gate:
-    """Return a gate that shows nothing where labels of one state are missing."""
+    """Return a gate that shows nothing if labels of one state are missing."""
     cutoff = parse_measure(challenger.results.manifest.resolved.primary).cutoff
     labels = compare_labelling(
         RankedState(baseline.results, baseline.retriever),

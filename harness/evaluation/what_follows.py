@@ -1,4 +1,4 @@
-"""What to try where a retriever loses."""
+"""What to try if a retriever loses."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Suggestion(Enum):
     CHUNK = "chunk"
     """Cut documents that the model does not read to their end."""
     DENSE = "dense"
-    """Add vectors where queries use other words than their documents."""
+    """Add vectors if queries use other words than their documents."""
     LEXICAL = "lexical"
-    """Add BM25 where queries have numbers or rare words."""
+    """Add BM25 if queries have numbers or rare words."""
     LONG_QUERIES = "long queries"
 
 

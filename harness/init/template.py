@@ -109,7 +109,7 @@ def has_offline_model() -> bool:
 
 
 def _dense_retriever(draft: ExperimentDraft, *, is_english: bool) -> str:
-    """Return minilm for English texts, where installed; else the control, if needed.
+    """Return minilm for English texts, if installed; else the control, if needed.
 
     "" if a model that the user named takes its place.
     """

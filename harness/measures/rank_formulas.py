@@ -219,7 +219,7 @@ def context_precision(batch: Batch, measure: Measure) -> Floats:
 
 
 def share_of(part: Array, total: Array) -> Floats:
-    """Divide, with 0 where the total is 0."""
+    """Divide; the result is 0 if the total is 0."""
     return np.divide(part, total, out=np.zeros(len(part)), where=total > 0)
 
 

@@ -292,7 +292,7 @@ def reranking_rows(
 def _are_pairs_cached(retriever: str, context: PlanContext) -> bool:
     """Whether a reranker's pairs are cached, though they are not known yet.
 
-    They are where this very run finished before, and nothing that it embeds has left
+    They are if this very run finished before, and nothing that it embeds has left
     the cache since.
     """
     earlier = context.same_run()

@@ -76,7 +76,7 @@ def _is_used_by(retriever: str, part: str, uses: Mapping[str, Sequence[str]]) ->
 
 
 def _known_limit(dense: Dense) -> int | None:
-    """The tokens that an encoder reads, where that can be known without its files."""
+    """The tokens that an encoder reads, if they can be known without its files."""
     if dense.reduction.derived_from or has_user_chunker(dense):
         return None
     return dense.encoder.token_limit if dense.encoder.at_hand else None

@@ -249,7 +249,7 @@ def _query_evidence(
 
 
 def _least_common_pair(hits: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """The pair that shares least, but something where a pair does."""
+    """The pair with the fewest documents in common, but one if any pair has one."""
     pairs = list(combinations(range(len(hits)), 2))
     if not pairs:
         return 0, 0

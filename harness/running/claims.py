@@ -63,7 +63,7 @@ def judge_claims(
     staging: Path,
     earlier: Path,
 ) -> JudgedClaims:
-    """Judge the claims of reference answers, where the experiment measures by them.
+    """Judge the claims of reference answers, if the experiment measures by them.
 
     Args:
         judging: the judge with its measures; None: nothing is judged.

@@ -16,7 +16,7 @@ from harness.stats.units import Units
 
 
 class PairedTTest(NamedTuple):
-    """A two-sided paired test; `statistic` None and p 1 where it is undefined."""
+    """A two-sided paired test; if undefined, `statistic` is None and p is 1."""
 
     statistic: float | None
     p_value: float

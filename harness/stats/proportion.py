@@ -61,7 +61,7 @@ def sign_test_rejections(n: int, alpha: float = 0.05) -> int:
 
 
 def sign_test_level(n: int, alpha: float = 0.05) -> float:
-    """Return how often the two-sided sign test rejects where nothing differs.
+    """Return how often the two-sided sign test rejects if nothing differs.
 
     >>> round(sign_test_level(25), 4)
     0.0433

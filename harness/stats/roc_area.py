@@ -15,7 +15,7 @@ from harness.stats.units import Units, single_units
 
 
 class RocScores(NamedTuple):
-    """The best scores of one retriever; -inf where nothing was returned."""
+    """The best scores of one retriever; -inf for queries without a hit."""
 
     positives: Floats
     """(m,)"""

@@ -27,7 +27,7 @@ class EvaluatedRun(NamedTuple):
 
 
 def write_qrels_files(folder: Path, labels: GradedLabels) -> None:
-    """Write the graded labels as qrels, and as gains where they are exponential.
+    """Write the graded labels as qrels; if gains are exponential, write gains, too.
 
     They are the first files: the rankings of a stopped run can then be scored.
     """

@@ -10,8 +10,9 @@ from itertools import product
 import pytest
 
 from harness import records
+from harness.answers.ask_missing import ask_missing
 from harness.answers.chat_judge import ModelJudge
-from harness.answers.judge import GeneratedQuestions, Inquiry, ask_missing
+from harness.answers.judge import GeneratedQuestions, Inquiry
 from harness.answers.local_judges import NliJudge
 from harness.records.judge_readings import ClaimPassage
 from retrievers.cache import Cache, default_cache_path
