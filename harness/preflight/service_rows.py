@@ -1,4 +1,4 @@
-"""The calls and costs of querying services."""
+"""What queries to services cost."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
