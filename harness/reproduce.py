@@ -24,7 +24,7 @@ from retrievers.options.user_code import OBJECT_PREFIX
 COMPARED_HITS = 10
 """First hits of a ranking that are compared if an index is approximate."""
 MEAN_TOLERANCE = 1e-4
-"""Largest difference of means that are the same: other machines round otherwise."""
+"""Means count as equal up to this difference: other machines round otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Reproduction:
     differing: tuple[str, ...]
     """Files of rankings, scores and comparisons that are not equal byte by byte."""
     largest: float
-    """Largest difference of a mean, of the retrievers that search exactly."""
+    """Largest difference of the mean of a retriever that searches exactly."""
     versions: tuple[VersionChange, ...]
     approximate: Mapping[str, float] = field(default_factory=dict)
     """Retriever with an approximate index -> share of its first hits that recur."""

@@ -20,7 +20,7 @@ UnknownHitsPolicy = Literal["", "irrelevant"]
 MAX_UNKNOWN_SHARE = 0.2
 """Share of the hits that may have unknown ids."""
 MIN_RISES = 10
-"""So many rises among scores that should fall are no chance."""
+"""Rises among scores that should fall, from which on they are not chance."""
 
 
 class ExternalRetriever(Configured, Retriever):

@@ -15,7 +15,7 @@ PROMPT_MARKS = re.compile(
 
 
 MAX_CLAIMS_PER_REQUEST = 5
-"""Most claims in one request: with more, models lose count."""
+"""Claims in one request, at most: with more, models lose count."""
 QUESTIONS_PER_ANSWER = 3
 """Questions generated from one answer, as in RAGAS."""
 _DATA = (

@@ -27,7 +27,7 @@ FATE_MEANINGS: Mapping[ClaimFate, str] = {
     "unknown": "a verdict is missing",
 }
 MAX_LISTED_ANSWERS = 200
-"""Most queries whose answers are shown in full: those that lost the most claims."""
+"""Queries whose answers are shown in full, at most: those that lost most claims."""
 
 
 class TracedClaim(NamedTuple):

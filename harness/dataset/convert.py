@@ -29,7 +29,7 @@ CONVERTER_REMEDY = install_extras("documents")
 
 
 _reason_by_digest: dict[str, str] = {}
-"""Why the child process ended at a file, by the file's digest: each pass over a folder
+"""A file's digest -> why the child process ended at it, so that each pass over a folder
 finds the same documents. A later run tries the file again, since the machine may have
 been busy."""
 

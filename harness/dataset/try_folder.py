@@ -7,7 +7,7 @@ TRY_MARK = "# Written by harness try"
 MAX_MARK_BYTES = 200
 """Bytes that are read of a line to look for the mark."""
 TRY_EXPERIMENTS = ("try.toml", "try-titles.toml")
-"""Its experiment of real questions, and that of questions made from titles."""
+"""The experiments of real questions, and of questions made from titles."""
 
 
 def is_try_folder(folder: Path) -> bool:

@@ -118,7 +118,7 @@ class _UnusedColumn(NamedTuple):
     kind: str
     """The kind of labels in it; "" if it has no labels."""
     grades: str = ""
-    """Its values if they look like grades."""
+    """Its values in words, if they look like grades; else ""."""
 
 
 def report_returned_documents(

@@ -41,7 +41,7 @@ class ChangedRetriever(NamedTuple):
     before: float
     after: float
     comparison: Comparison
-    """After (a) with before (b)."""
+    """The comparison of the state after (a) with the state before (b)."""
     labels: StateLabels
     reason: LabelReason | None
     """Why the difference is undecided, if labels are missing."""

@@ -21,7 +21,7 @@ from retrievers.ids import CONTROL_CHARACTERS
 from retrievers.types import Query
 
 FIELD_PREFIX = "field "
-"""Before the name of a declared field, as in the families of tests.csv."""
+"""Comes before the name of a declared field, as in the families of tests.csv."""
 MIN_SLICE_QUERIES = 10
 """Queries below which a slice is not tested."""
 

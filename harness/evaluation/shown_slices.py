@@ -21,7 +21,7 @@ from harness.stats.slice_contrasts import (
 from harness.stats.units import Units
 
 MAX_SLICES = 5
-"""Most slices that are named, or that one half of the queries proposes to the other."""
+"""Slices that are named, or that one half of the queries proposes, at most."""
 MIN_CONFIRMED_UNITS = 120
 """Observations from which the halves of the queries are tested by themselves."""
 

@@ -252,7 +252,7 @@ class TestRow:
     statistic: float | None
     p_value: float
     p_adjusted: float
-    """Within the family, and within one measure."""
+    """The p corrected within the family and the measure."""
     method: str
     note: str
     """The slice of the queries, or another note; empty otherwise."""

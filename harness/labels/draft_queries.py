@@ -49,7 +49,7 @@ PARAPHRASE_OVERLAP = 0.5
 """Smallest overlap of character trigrams of paraphrases."""
 TRIGRAM_WORD = regex.compile(rf"(?V1)[{WORD_CHARACTERS}]+")
 MAX_QUERY_LENGTH = 300
-"""Most characters of a query."""
+"""Characters of a query, at most."""
 QUERY_SCHEMA = reply_schema(query={"type": "string"})
 """The form of a reply, as a JSON schema."""
 

@@ -36,8 +36,8 @@ DOCUMENT_LENGTH = "document length"
 LABELS = "labels"
 """The number of relevant documents."""
 TRUNCATED_BY = "truncated by "
-"""Before a retriever: whether its model read only the start of each relevant
-document."""
+"""Comes before a retriever's name: whether its model read only the start of each
+relevant document."""
 
 NUMBER_PROPERTIES = (
     QUERY_LENGTH,

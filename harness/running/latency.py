@@ -17,7 +17,7 @@ from retrievers.types import Query, Ranking, Retriever
 TimeQuery = Callable[[Query], Mapping[str, float]]
 """Answers one query and returns the seconds of each stage."""
 DEFAULT_SECONDS = 10.0
-"""So long a retriever is timed at most if the experiment does not declare it."""
+"""Seconds for which a retriever is timed, at most, if the experiment names none."""
 BILLED_COUNTS = ("calls", "tokens", "usd", "retries")
 """Counts of a timed answer that its retriever bears."""
 

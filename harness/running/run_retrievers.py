@@ -203,7 +203,7 @@ def _require_parts(built: BuiltRetriever, state: RunState) -> None:
 def _merge_representatives(
     rankings: Mapping[str, Ranking], state: RunState, meter: Meter
 ) -> Mapping[str, Ranking]:
-    """Put documents together that labels name by one value."""
+    """Return rankings in which documents that labels name by one value are one."""
     representatives = state.context.dataset.representatives
     if not representatives:
         return rankings

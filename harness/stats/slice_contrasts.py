@@ -18,7 +18,7 @@ from harness.stats.units import Units
 SliceMasks = npt.NDArray[np.bool_]
 """(n, k): whether each query is in each of k slices."""
 MIN_SIDE = 2
-"""Fewest queries of a side: the scatter of one is unknown."""
+"""Queries of a side, at least: the scatter of one is unknown."""
 
 
 class SliceContrast(NamedTuple):

@@ -101,7 +101,7 @@ class EdgeStore(Store):
 
     @property
     def facts(self) -> CollectionFacts:
-        """How much of an approximate collection is in the graph or compressed."""
+        """The size of an approximate collection, and how much of it is indexed."""
         if not self.approximate:
             return CollectionFacts()
         with self._open_engine() as shard:

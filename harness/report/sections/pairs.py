@@ -47,7 +47,7 @@ STATE_BY_VERDICT = {
     Verdict.UNDECIDED: "undecided",
 }
 MAX_SMALL_SLICES = 20
-"""Most small slices that are named: a field may have a different value for each
+"""Small slices that are named, at most: a field may have a different value for each
 query."""
 
 

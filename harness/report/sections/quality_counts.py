@@ -55,7 +55,7 @@ HIDDEN_COUNTS = (
 )
 """Counts that other sections show as costs or recall; high ones are no problem."""
 MAX_LISTED_IDS = 20
-"""Most ids of one kind, or values of one field, that are listed."""
+"""Ids of one kind, or values of one field, that are listed, at most."""
 MAX_LISTED_GRADES = 30
 
 

@@ -90,7 +90,7 @@ class SliceTableRow(NamedTuple):
     title: str
     queries: int
     leads: tuple[SliceLead, ...]
-    """Over each of the shown others."""
+    """Its lead over each of the other retrievers that are shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from harness.report.view import View
 from harness.wording.conclusion import alike_sentence
 
 MAX_SWEEP_MAPS = 6
-"""Most pairs of axes that are drawn."""
+"""Pairs of axes that are drawn, at most."""
 MAX_SWEEP_ROWS = 20
-"""Most configurations of the table."""
+"""Configurations in the table, at most."""
 SWEEP_SHADE_COUNT = 5
 """Number of colours from the lowest to the highest cell."""
 
@@ -27,7 +27,7 @@ class SweepRow(NamedTuple):
     name: str
     mean: float
     gain: float
-    """Over the default."""
+    """Its gain over the default."""
     cost: RetrieverCost
 
 
