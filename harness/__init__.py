@@ -64,5 +64,5 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    """What there is, and nothing else."""
+    """The public names only."""
     return __all__

@@ -23,7 +23,7 @@ The identity of a retriever has its parts in place of their names.
 
 
 class RunIdentity(NamedTuple):
-    """What makes two runs the same."""
+    """The identity of a run: runs with equal ones count as the same."""
 
     experiment: RawTable
     """The experiment as it was written."""

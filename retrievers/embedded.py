@@ -1,4 +1,4 @@
-"""What a model gave for some texts."""
+"""Outputs of a model for some texts."""
 
 from __future__ import annotations
 

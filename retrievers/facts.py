@@ -157,13 +157,13 @@ class AnswerFacts:
     """What a run noticed about a retriever's answers."""
 
     passages: str = ""
-    """What its passages are, if they are not what it returned."""
+    """The kind of its passages, if it did not return them itself."""
     trials: int | None = None
     """How often a retriever was run that may answer differently each time."""
     compared: int | None = None
     """Timed answers that were compared with those of the run."""
     changed: int | None = None
-    """Those of them that were different."""
+    """How many of the compared answers were different."""
     not_timed: str = ""
     """Why single queries could not be timed."""
 
@@ -176,11 +176,11 @@ class RetrieverFacts:
     origin: Origin = Origin()
     vectors: VectorFacts = VectorFacts()
     conditions: str = ""
-    """What queries require of documents, as JSON."""
+    """The conditions of queries on documents, as JSON."""
     reranker: RerankerFacts | None = None
     answers: AnswerFacts = AnswerFacts()
     other: Mapping[str, str] = field(default_factory=dict)
-    """What retrievers of other packages tell, under their own keys."""
+    """Facts from retrievers of other packages, under their own keys."""
 
     @property
     def dimensions(self) -> int | None:

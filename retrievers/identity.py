@@ -1,4 +1,4 @@
-"""What "the same" means of models, vectors, collections."""
+"""When models, vectors, collections count as the same."""
 
 import hashlib
 import json

@@ -1,8 +1,8 @@
-"""What an id is, which document it means.
+"""Ids of documents, exact or nearly so.
 
-Text stays as it is written, in NFC (macOS names files in NFD). Numbers are reduced: an
-integer, and a float that is whole, become their digits. Nothing else is an id. An id
-that no document has is matched by one rule.
+A text is an id in NFC (macOS names files in NFD). A whole number, integer or float,
+is an id by its digits. Nothing else is an id. An id that no document has is matched by
+one rule.
 """
 
 from __future__ import annotations

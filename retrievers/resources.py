@@ -1,4 +1,4 @@
-"""What a run lends its retrievers."""
+"""Resources of a run that its retrievers share."""
 
 import tempfile
 import weakref

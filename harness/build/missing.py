@@ -1,4 +1,4 @@
-"""What a part of a retriever lacks."""
+"""Missing requirements of a retriever's part."""
 
 from __future__ import annotations
 

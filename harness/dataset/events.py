@@ -42,7 +42,7 @@ SHOWN_WORDS = (
     "scroll",
     "hover",
 )
-"""What happens to every document that a system returns."""
+"""Names of events that happen to every document that a system returns."""
 CHOSEN_WORDS = (
     "click",
     "clicked",
@@ -64,7 +64,7 @@ CHOSEN_WORDS = (
     "bookmark",
     "conversion",
 )
-"""What happens to a document that a person chooses."""
+"""Names of events that happen to a document that a person chooses."""
 MAX_SHOWN_KINDS = 5
 MAX_KIND_WORDS = 4
 """Words, at most, in the name of an event: a longer value is a text."""

@@ -24,7 +24,7 @@ EXCLUDED_NOUNS = (
     "sources",
     "urls",
 )
-"""What documents to leave out are called."""
+"""Usual names of columns of documents to leave out."""
 USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "document_id": (
         "_id",

@@ -48,7 +48,7 @@ BASELINE_ARM = "baseline"
 
 
 class GateOutcome(StrEnum):
-    """What a gate found; the first that holds."""
+    """The result of a gate: the first of these that holds."""
 
     UNCHANGED = "unchanged"
     """The rankings are the same down to the cutoff; no claim of equivalence."""

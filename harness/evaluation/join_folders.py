@@ -51,7 +51,7 @@ class FolderRetriever(NamedTuple):
     folder: LabelledScores
     name: str
     identity: str
-    """What it is, whatever its name."""
+    """Equal for the same retriever under another name."""
 
 
 def score_folders(

@@ -59,7 +59,7 @@ class UnsharedQueries:
 
 
 CheckWarning = TruncationEstimate | AbsentModel | MissingRequirement | UnsharedQueries
-"""What hinders no run, but may change what it is worth."""
+"""A warning: the run works, but its results may be worth less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _check_experiment(
 
 
 def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
-    """What a run would refuse of a retriever.
+    """Return the problems for which a run would refuse a retriever.
 
     The user's functions are located, and not imported.
     """

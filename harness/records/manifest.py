@@ -182,7 +182,7 @@ class Manifest:
         return tuple(name for name, outcome in outcomes if not outcome.error)
 
     def retriever_identity(self, retriever: str) -> str:
-        """What a retriever is, whatever its name.
+        """Return a text that is equal for the same retriever under another name.
 
         Pages, and comparisons of folders, recognise it by that.
         """

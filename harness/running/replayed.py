@@ -38,7 +38,7 @@ class ReplayedRetriever(Retriever):
 
     @property
     def facts(self) -> RetrieverFacts:
-        """What the part reports, unless it reports it under its own name."""
+        """The facts of the stored answers; empty if another retriever reports them."""
         return RetrieverFacts() if self._named else self._result.facts
 
     def index(self, documents: object, meter: Meter) -> None:

@@ -1,4 +1,4 @@
-"""What a run lacks."""
+"""Requirements that a run does not meet."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _missing_prices(built: BuiltRetriever) -> list[Problem]:
 def _missing_of_dense(
     built: BuiltRetriever, dense: Dense, context: RunContext
 ) -> list[Problem]:
-    """What a vector search lacks for uncached texts."""
+    """Return what a vector search lacks to embed uncached texts."""
     problems: list[Problem] = []
     with collect_part_errors(problems, built.name, dense.encoder):
         if dense.chunks is not None:

@@ -1,4 +1,4 @@
-"""What an earlier results folder gives to a run."""
+"""Results of an earlier run that are used again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

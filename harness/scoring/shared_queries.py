@@ -53,7 +53,7 @@ folder has, 1 graded otherwise.
 
 
 class QueryLabels(NamedTuple):
-    """What a query's scores depend on, except the rankings."""
+    """The labels of a query: its scores depend only on these and the rankings."""
 
     grades: dict[str, int] | None
     groups: tuple[tuple[str, ...], ...] | None

@@ -87,7 +87,7 @@ def paired_differences(a: Floats, b: Floats) -> PairedDifferences:
 
 
 FRAGILE_LOSSES = 3
-"""A claim is fragile if so many losses of the largest possible size would reverse it."""
+"""A claim is fragile if so many losses of the largest size would reverse it."""
 
 
 def is_fragile(sum_of_differences: float, span: float | None) -> bool:

@@ -55,7 +55,7 @@ MIN_DOCUMENTS = 2
 
 @dataclass(frozen=True, slots=True)
 class TrialInputs:
-    """What the user gave."""
+    """The arguments of the user."""
 
     questions: Sequence[Query] = ()
     models: Sequence[NamedModel] = ()

@@ -37,7 +37,7 @@ class LineForm(NamedTuple):
     number_name: str
     remedy: str
     verb: str
-    """What a line does with its document."""
+    """The verb of messages: what a line does with its document."""
 
 
 RUN_FORM = LineForm(

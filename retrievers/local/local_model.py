@@ -63,7 +63,7 @@ class LoadedModel(NamedTuple):
     """Calls at once, at most."""
     cores: int
     workers: DevicePool | None
-    """What calls are divided over; None for a single device."""
+    """The devices that share the calls; None for a single device."""
     tokenizer: Any
     """The model's own, or a copy of it that no call changes."""
 

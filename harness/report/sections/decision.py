@@ -83,7 +83,7 @@ class FirstScreen(NamedTuple):
     common_prefix: str
     """The shared start of all names, which the head shows once; "" for none."""
     note: str
-    """What the intervals and the p of the board hold for."""
+    """Says for what the intervals and the p of the board hold."""
     setting_names: tuple[str, ...]
     """The axes of a sweep that have a column."""
 
