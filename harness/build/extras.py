@@ -12,6 +12,7 @@ from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.local.weights import OFFLINE_MODEL, completed_name
 
 INSTALL_COMMAND = re.compile(r"pip install 'retriever-harness\[([a-z,]+)\]'")
+"""The command in a message, with its extras."""
 LOCAL_KINDS = (
     "sentence-transformers",
     "sparse-encoder",

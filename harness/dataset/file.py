@@ -31,6 +31,7 @@ UNREADABLE_ARCHIVE_SUFFIXES = (
 )
 """Suffixes of archives that no reader opens."""
 HIDDEN_MEMBER = re.compile(r"^__MACOSX/|(^|/)\.")
+"""A member of an archive that is skipped: macOS's copies, and hidden files."""
 FETCH_AGAIN = "fetch or make it again"
 UNSAFE_ARCHIVE_REMEDY = (
     "do not trust this archive: unpack it where it can do no harm, and look at it"

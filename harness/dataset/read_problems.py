@@ -13,6 +13,7 @@ from retrievers.remedy import Remedy
 MAX_PROBLEMS_PER_FILE = 20
 """Problems of one file, at most, that are listed; further ones are counted."""
 LINE_NUMBER = re.compile(r"(:\d+|\[\d+\])$")
+"""The line, or the index, at the end of a location."""
 
 
 class _ProblemKind(NamedTuple):

@@ -39,6 +39,7 @@ MAX_SAMPLED_CELL_LENGTH = 20_000
 PLACEHOLDER_QUERY = re.compile(
     r"(?i)to-?do|tbd|tba|n/?a|none|null|unknown|test|xxx*|fixme|question|query|[^\w]*"
 )
+"""Texts of queries that were not written yet."""
 FREQUENT_QUERY_FACTOR = 5
 """If a query is on so many times as many rows as usual, it may be a placeholder."""
 MAX_SHOWN_QUERY_LENGTH = 40

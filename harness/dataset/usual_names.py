@@ -215,6 +215,7 @@ EXCLUDING_WORDS = _words(
 """Words of names that say that documents are left out."""
 PLURAL_IN_BRACKETS = re.compile(r"\((?:s|es)\)")
 WORD_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+"""A word of a name: capitals, a capitalised or lower-case word, or digits."""
 LABEL_KINDS = ("label_document", "relevant", "grade", "contexts")
 DOCUMENT_NAMING_KINDS = ("label_document", "relevant", "contexts")
 """Kinds of columns that identify the documents of a label."""

@@ -15,10 +15,12 @@ MAX_SEED = 2**63 - 1
 _WORDS = "api[_-]?key|authorization|secret|password|passwd|token|credential"
 """Names of what is secret."""
 SECRET_KEY_PATTERN = re.compile(rf"({_WORDS})s?$", re.IGNORECASE)
+"""Ends the key of a value that may be a secret."""
 SECRET_URL_PATTERN = re.compile(
     rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_WORDS})|key|sig)=[^&#\s{{])",
     re.IGNORECASE,
 )
+"""A URL with a user and password, or with a secret among its parameters."""
 AUTHORIZATION_SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
 """The word before a secret in a header."""
 

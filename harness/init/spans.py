@@ -50,6 +50,7 @@ RETRIEVED_PATH = re.compile(
 )
 """The path of a document's value: its number, and its path in the document."""
 EXPECTED_PATH = re.compile(r"expectations\.expected_retrieved_context\.(\d+)\.(.+)")
+"""Path of the attributes of an expected document."""
 DOCUMENT_ID_KEYS = ("id", "document_id", "doc_id", "doc_uri")
 DOCUMENT_ID_PATHS = (
     *DOCUMENT_ID_KEYS,
@@ -62,6 +63,7 @@ TIME_PATHS = ("start_time", "startTime", "startTimeUnixNano", "start_time_unix_n
 SESSION_PATHS = ("session.id", "session_id", "sessionId", "gen_ai.conversation.id")
 TRACE_PATHS = ("trace_id", "traceId", "context.trace_id")
 ANNOTATION_PATH = re.compile(r"(?:document_)?annotations\.(\d+)\.(.+)")
+"""Path of the attributes of an annotation."""
 ANNOTATION_GRADES = {"relevant": 1, "irrelevant": 0, "unrelated": 0}
 RETRIEVAL_KEY_PREFIXES = ("gen_ai.retrieval.", "expectations.expected_")
 TEXT_ID_PREFIX = "text:"

@@ -46,6 +46,7 @@ Ideal = Literal["judged", "retrieved", "retrieved-all"]
 MEASURE_PATTERN = re.compile(
     r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL
 )
+"""NAME(parameters)@cutoff, such as nDCG(gain=exponential)@10."""
 PARAMETER_CHOICES: Mapping[str, tuple[str, ...]] = {
     "dcg": ("log2", "exp-log2"),
     "ideal": ("judged", "retrieved", "retrieved-all"),

@@ -7,6 +7,7 @@ from harness.pages import visible_text
 from harness.records import escape_cell
 
 SPREADSHEET_FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
+"""The start of a text that a spreadsheet would run as a formula."""
 MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
 LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",

@@ -38,7 +38,7 @@ class ReplayedRetriever(Retriever):
 
     @property
     def facts(self) -> RetrieverFacts:
-        """The facts of the stored answers; empty if another retriever reports them."""
+        """The facts of the stored answers; empty if the part reports them itself."""
         return RetrieverFacts() if self._named else self._result.facts
 
     def index(self, documents: object, meter: Meter) -> None:

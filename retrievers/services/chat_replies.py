@@ -15,6 +15,7 @@ AnswerType = TypeVar("AnswerType")
 MAX_TEXT_TOKENS = 8_000
 """Tokens of a text in a prompt, as estimated; more are cut off, and counted."""
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+"""The reasoning before a reply of some models."""
 
 
 def quote_text(text: str, mark: str, *other_marks: str) -> str:

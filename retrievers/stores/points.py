@@ -43,6 +43,7 @@ EXTRA_HITS = 10
 """Hits requested beyond the limit, so that a tie at the limit rarely needs a second
 request."""
 STORAGE_ERROR = re.compile(r"\bspace\b|disk is full|readonly|ermission denied")
+"""Part of an engine's message if the disk, and not the request, is the cause."""
 Payload = dict[str, Any]
 
 

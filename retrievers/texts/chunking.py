@@ -25,6 +25,7 @@ MAX_TOKEN_CHARACTERS = 8
 """Characters of a token on average, at most; limits how much text is counted at
 once."""
 PASSAGE_BREAK = re.compile(r"\s+|(?<=[。．！？、])")
+"""Where a passage may end: white space, or after a mark of CJK."""
 PASSAGES_PER_DOCUMENT = 4
 """Passages that are searched for each document of a ranking, at first."""
 MEASURING_STEPS = 32

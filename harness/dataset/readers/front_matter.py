@@ -12,6 +12,7 @@ from retrievers.types import Document
 FRONT_MATTER_PATTERN = re.compile(
     r"---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t\r]*(?:\n|\Z)"
 )
+"""YAML at the start of a file, between a line of --- and one of --- or ... ."""
 FRONT_MATTER_KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 HEADING_PREFIX = "# "
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")

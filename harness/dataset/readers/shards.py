@@ -27,6 +27,7 @@ SHARD_PATH = re.compile(
     r"|(?P<split>[^/]+?)-\d{5}-of-\d{5}"
     rf"(?:{'|'.join(map(re.escape, TABLE_SUFFIXES))}))"
 )
+"""The path of a shard: FOLDER/SPLIT-00000-of-00002.SUFFIX, or arrow files by split."""
 ONLY_CONFIGURATION = "data"
 """The folder in which the hub stores a data set that has only one configuration."""
 

@@ -37,12 +37,15 @@ QRELS_COLUMNS = ("query_id", "doc_id", "score")
 TITLE_TAGS = ("TITLE", "HEADLINE", "HEAD")
 TAG_PATTERN = re.compile(r"<[^<>]*>")
 TOPIC_NUMBER_LABEL = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
+"""A word before the number of a topic, which is not part of it."""
 TOPIC_NUMBER_ATTRIBUTE = re.compile(
     r"<topic[^<>]*\bnumber\s*+=\s*+[\"']?([^\"'<>\s]+)", re.IGNORECASE
 )
+"""The number of a topic as an attribute: <topic number="1">."""
 TOPIC_PART_LABEL = re.compile(
     r"^\s*(?:Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE
 )
+"""A word before a part of a topic, which is not part of its text."""
 
 
 def _matches(reference: DatasetReference, files: Files) -> bool:
