@@ -1,4 +1,4 @@
-"""Faults of queries."""
+"""Problems of queries."""
 
 from collections.abc import Mapping
 

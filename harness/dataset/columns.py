@@ -44,7 +44,9 @@ HEADED_SUFFIXES = (".csv", ".tsv")
 MAX_SHOWN_COLUMNS = 8
 """Columns, at most, that a message shows."""
 FLAG_COLUMN = "relevant"
-"""A list of documents; beside one document, whether it is relevant."""
+"""This column has a list of documents; next to a column with one document, it says
+whether that is relevant.
+"""
 FLAGGED_DOCUMENT_NAMES = NEUTRAL_DOCUMENT_NAMES - {*LOCATION_COLUMNS} | {
     "clickeddocid",
     "clickedid",

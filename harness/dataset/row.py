@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 
 NO_ROW = Row(SourceLocation(Path()), {})
-"""Stands for the first row of a table that has none."""
+"""In place of the first row, if a table has no rows."""
 
 
 def _is_field_value(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What every reader gives.
+"""The raw content of data sets, as readers return it.
 
 Ids, grades, cells, reference answers and claims mean the same in every format.
 """

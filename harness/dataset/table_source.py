@@ -35,7 +35,7 @@ OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
 SAMPLED_ROWS = 200
 """Rows, at most, whose cells are sampled to find out if they name documents."""
 MAX_SAMPLED_CELL_LENGTH = 20_000
-"""Ten passages of MS MARCO in one cell are 4,000 characters."""
+"""Characters of a sampled cell, at most: ten passages of MS MARCO have 4,000."""
 PLACEHOLDER_QUERY = re.compile(
     r"(?i)to-?do|tbd|tba|n/?a|none|null|unknown|test|xxx*|fixme|question|query|[^\w]*"
 )

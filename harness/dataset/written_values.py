@@ -199,7 +199,7 @@ NEGATIVE_FLAGS = frozenset(
         "👎",
     )
 )
-"""Further such words, if the name of the column says that it judges."""
+"""Words for not relevant, if the name of the column says that it judges."""
 POSITIVE_FLAGS = frozenset(
     (
         "yes",

@@ -38,11 +38,11 @@ class BoardRow:
     ties: int | None = None
     losses: int | None = None
     p: float | None = None
-    """Adjusted, of the deciding test."""
+    """Adjusted p of the deciding test."""
     p_single: float | None = None
     """The uncorrected p, if it alone shows the row worse, in the choice of one."""
     p_wilcoxon: float | None = None
-    """Adjusted, of the exact signed-rank test.
+    """Adjusted p of the signed-rank test.
 
     None if it has none, or if it decides and is `p`.
     """
@@ -112,7 +112,7 @@ def smallest_wilcoxon_p(
 ) -> dict[tuple[str, str], float]:
     """Return the smallest possible adjusted p of the exact test, if above the level.
 
-    By (a, b), in either order.
+    The keys are pairs (a, b), in either order.
 
     Args:
         rows: comparisons that are corrected together.

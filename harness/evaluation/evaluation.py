@@ -79,9 +79,9 @@ class SweepChoice:
     """One-sided, by max-T over all configurations."""
     method: str
     beats: bool
-    """Whether it is shown to be better than the default, on enough queries.
+    """Whether it is shown to be better than the default.
 
-    p at most alpha/2.
+    That takes enough queries, and a p of at most alpha/2.
     """
     too_few: bool
     """Whether the queries are too few to claim anything."""
@@ -155,7 +155,7 @@ class Evaluation(BaseModel):
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """Measure -> its family."""
     tests: tuple[TestRow, ...] = ()
-    """Every other family."""
+    """The tests of every other family."""
     means: Mapping[str, float]
     """Retriever -> its (weighted) mean on the primary measure, best first."""
     leader_comparisons: Mapping[str, Comparison]
@@ -163,14 +163,14 @@ class Evaluation(BaseModel):
     queries_needed: Mapping[str, int | None]
     """Retriever that is undecided -> the queries that the declared difference needs.
 
-    Clusters, if declared. None if too few differ to know.
+    If clusters are declared, clusters. None if too few differ to know.
     """
     measured: bool
     """False if every score is 0: then there is no verdict."""
     difference: float
     """The true difference that the plans are for."""
     baseline: str = ""
-    """The declared one; "" if all pairs were compared."""
+    """The declared baseline; "" if all pairs were compared."""
     choice: Choice | None = None
     """Whether the leader is chosen; None with a sweep, or without another retriever."""
     row_intervals: Mapping[str, BoardInterval] = {}
@@ -280,7 +280,7 @@ class Evaluation(BaseModel):
     def reference(self) -> str:
         """The retriever that every row of the board is compared with.
 
-        The declared baseline, else the leader.
+        It is the declared baseline, else the leader.
         """
         return self.baseline or self.leader
 

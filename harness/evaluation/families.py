@@ -106,7 +106,7 @@ def uplift_family(
 ) -> Iterator[TestRow]:
     """Yield each reranked retriever against its own first stage.
 
-    With the ceiling that the candidates allow.
+    A note shows the mean that a perfect reranker of the candidates would reach.
 
     Args:
         scores: of the queries for which every retriever has a value.
@@ -146,10 +146,7 @@ def _reranked_pairs(scores: Scores, manifest: Manifest) -> list[tuple[str, str]]
 def _reranking_ceiling(
     graded: GradedLabels, scores: Scores, retriever: str, depth: int | None
 ) -> float:
-    """Return the mean that a perfect reranker would reach.
-
-    From the first `depth` candidates of a retriever.
-    """
+    """Return the mean that a perfect reranker of the first candidates would reach."""
     measure = parse_measure(scores.primary)
     rankings = scores.rankings[retriever]()
     ideal = {

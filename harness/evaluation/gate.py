@@ -172,7 +172,8 @@ def gate_retrievers(
 ) -> Gate:
     """Test whether one retriever is not worse than another by the margin.
 
-    On the primary measure. Of two folders, the queries that both have are compared.
+    They are compared on the primary measure; those of two folders on the queries that
+    both have.
 
     Args:
         challenger: the retriever that would replace the other; its experiment declares
@@ -375,9 +376,9 @@ class Gate:
     """mean(challenger) - mean(baseline)."""
     margin: float
     p_value: float
-    """One-sided, of the test against the margin."""
+    """One-sided p of the test against the margin."""
     p_worse: float
-    """Two-sided, of the deciding test of the difference, uncorrected."""
+    """Two-sided, uncorrected p of the deciding test of the difference."""
     is_worse: bool
     """Whether the deciding test finds the challenger worse, also within the margin."""
     needed: int | None

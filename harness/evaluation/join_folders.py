@@ -31,7 +31,7 @@ class LabelledScores(NamedTuple):
     label: str
     scores: Scores
     manifest: Manifest | None
-    """Recognises a retriever whatever its name; None: names identify."""
+    """By it retrievers are recognised under any name; None: only by their names."""
 
     @property
     def retrievers(self) -> list[FolderRetriever]:

@@ -14,7 +14,7 @@ from harness.stats.signed_rank import effect_size
 DEFAULT_CUTOFF = 10
 """The number of first hits if the primary measure has no cutoff.
 
-For documents in common, documents to judge, and successes.
+It is used for documents in common, documents to judge, and successes.
 """
 MAX_PAIR_QUERIES = 40_000
 """Pairs times queries to inspect: about three seconds of one core at 2,000 queries."""

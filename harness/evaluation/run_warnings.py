@@ -120,9 +120,10 @@ def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
 
 
 def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWarning]:
-    """Yield warnings about hits without labels.
+    """Yield warnings about hits without labels, and about unevenly labelled ones.
 
-    And about retrievers whose hits were judged much more, or less, than the leader's.
+    The latter are retrievers whose hits have many more, or fewer, labels than the
+    leader's.
 
     Args:
         shares: retriever -> share of its first hits that are judged, that of the best

@@ -36,7 +36,7 @@ class PairOnSets:
     mean_difference: float
     """The mean over the sets of their mean differences."""
     p_value: float
-    """Two-sided, on these sets: signs flipped within them."""
+    """Two-sided p on these sets: signs are flipped within them."""
     p_adjusted: float
     method: str
     verdict: Verdict

@@ -158,7 +158,7 @@ class Comparison:
     p_value: float
     """The two-sided p of the deciding test."""
     p_adjusted: float
-    """Corrected within the measure."""
+    """The p corrected within the measure."""
     p_minimum: float | None
     """The smallest possible p of the deciding test.
 
@@ -181,13 +181,13 @@ class Comparison:
     """The p of the two-sided sign-flip test of the mean."""
     ci_method: str
     p_randomization_adjusted: float
-    """Corrected as the deciding test's p."""
+    """`p_randomization`, corrected like the p of the deciding test."""
     clusters: int | None
     """Clusters of queries, the units of all tests; None if none were declared."""
     p_wilcoxon: float | None
     """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None
-    """Corrected as the deciding test's p."""
+    """`p_wilcoxon`, corrected like the p of the deciding test."""
 
     @property
     def verdict(self) -> Verdict:

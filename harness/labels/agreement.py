@@ -43,7 +43,7 @@ class PairOfJudges(NamedTuple):
     units: int
     """Documents that both judged; for lists, every document for each query."""
     kappa: AgreementEstimate
-    """Cohen's."""
+    """Cohen's kappa."""
     weighted: AgreementEstimate | None
     """Cohen's kappa with quadratic weights; None for lists, which have no grades."""
     positive: AgreementEstimate
@@ -55,7 +55,7 @@ class PairOfJudges(NamedTuple):
 
 
 class AllJudges(NamedTuple):
-    """All judges."""
+    """The agreement of all judges together."""
 
     judges: tuple[str, ...]
     nominal: AgreementEstimate

@@ -36,7 +36,7 @@ class PoolOptions:
     """Whose judged pairs are excluded: people's, or models'."""
     policy: str = DEFAULT_POLICY
     next_look: bool = False
-    """Draw the queries that the next planned look needs beside the labelled ones."""
+    """Whether to draw the queries that the next planned look needs."""
 
 
 @dataclass(frozen=True, slots=True)

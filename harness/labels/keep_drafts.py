@@ -34,7 +34,7 @@ class DraftQuery(NamedTuple):
     need: str
     """Shared by paraphrases."""
     origin: str
-    """`llm:MODEL`."""
+    """The model that wrote it, as `llm:MODEL`."""
     document_id: str
     """Id of its document."""
 

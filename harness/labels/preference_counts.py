@@ -29,7 +29,7 @@ class SelfAgreement(NamedTuple):
     repeated: int
     same: int
     by_side: int
-    """Repetitions with the same side, and so the other list."""
+    """Repetitions in which the same side was preferred, and so the other ranking."""
 
 
 class LabelAgreement(NamedTuple):

@@ -22,7 +22,7 @@ from retrievers.ids import CONTROL_CHARACTERS
 CELL_FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 """The start of a cell that a spreadsheet would run as a formula."""
 ESCAPED_FORMULA = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
-"""The same after the apostrophe by which `escape_cell` escapes it."""
+"""Such a start after the apostrophe by which `escape_cell` escapes it."""
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")

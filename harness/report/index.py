@@ -97,7 +97,7 @@ class ResultsListing(NamedTuple):
     """The content of a folder of results folders."""
 
     entries: tuple[IndexEntry, ...]
-    """Newest first."""
+    """The newest first."""
     skipped: tuple[SkippedFolder, ...]
     sets: tuple[SetsEntry, ...] = ()
     """The common pages; the folders of their data sets are entries."""
@@ -302,7 +302,7 @@ class ExperimentRuns(NamedTuple):
 
     name: str
     runs: tuple[RunLine, ...]
-    """Newest first."""
+    """The newest first."""
     trend: Trend
 
     @property

@@ -35,11 +35,11 @@ class QueryEvidence(NamedTuple):
     id: str
     text: str
     scores: tuple[float, ...]
-    """By retriever; empty without labels."""
+    """A score for each retriever; empty without labels."""
     hits: tuple[tuple[int, ...], ...]
     """Retriever -> the numbers of its first documents."""
     labelled: tuple[LabelledDocument, ...]
-    """Highest grade first."""
+    """Its labelled documents, the highest grade first."""
     pair: tuple[int, int]
     """The retrievers that are compared first; equal if there is only one."""
     properties: str
@@ -76,7 +76,7 @@ class Evidence:
     is_labelled: bool
     retrievers: tuple[str, ...]
     means: tuple[float, ...]
-    """By retriever; empty without labels."""
+    """The mean of each retriever; empty without labels."""
     documents: tuple[str, ...]
     """The title of each document, by its number."""
     queries: tuple[QueryEvidence, ...]

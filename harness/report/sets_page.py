@@ -49,7 +49,7 @@ class SetGap(NamedTuple):
 
     data_set: str
     difference: float
-    """Behind the leader, or ahead of the baseline."""
+    """Points of the measure behind the leader, or ahead of the baseline."""
     low: float | None
     high: float | None
     state: str

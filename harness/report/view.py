@@ -225,10 +225,7 @@ def runner_up(view: View) -> str:
 
 
 def beaten_letters(view: View, measure: str) -> dict[str, str]:
-    """Return, for each retriever, the letters of those that it was shown to beat.
-
-    This is by one measure.
-    """
+    """Return the letters of the retrievers that each was shown to beat on a measure."""
     letters = retriever_letters(view)
     beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
     for row in view.comparisons[measure]:

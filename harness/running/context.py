@@ -37,7 +37,7 @@ class RunContext:
     fresh: bool = False
     """Whether to index again what a store already has."""
     exclude_self: bool = False
-    """Keep the document with a query's id out of that query's answers."""
+    """Whether to keep the document with a query's id out of that query's answers."""
     latency_sample: int = 0
     """Queries timed one at a time; 0: none."""
     times_services: bool = False

@@ -29,7 +29,7 @@ class RunOptions(NamedTuple):
     fresh: bool = False
     """Embed this run's texts again, and replace them in the cache."""
     max_cost: float | None = None
-    """Dollars."""
+    """Dollars that the run may spend; None for no limit."""
     allow_code: bool = True
     """Whether the experiment may name code that is run."""
     on_message: Callable[[str], None] = lambda line: None

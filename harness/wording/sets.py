@@ -118,7 +118,7 @@ def leads_sentence(comparison: SetsComparison) -> str:
 def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
     """Return which retriever leads on several data sets, and the result of each pair.
 
-    And whether the sets are too few.
+    A sentence says if the sets are too few.
 
     Args:
         comparison: over the data sets.
@@ -146,7 +146,7 @@ def _clearest_first(pair: PairOnSets) -> tuple[bool, float]:
 def sets_sentence(pair: PairOnSets) -> str:
     """Return the result of two retrievers on several data sets.
 
-    From five sets on, also on other sets like these.
+    If there are five sets or more, also the result on other sets like these.
     """
     pair = pair.leader_first
     sets = len(pair.differences)

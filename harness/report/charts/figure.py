@@ -81,7 +81,7 @@ def svg_file(figure: Figure) -> str:
 
 
 def inline_svg(figure: Figure) -> str:
-    """Return it for the page, without background; the surrounding figure names it."""
+    """Return a figure for the page: without background, named by its surroundings."""
     hidden = 'aria-hidden="true"'
     if figure.narrow is figure.wide:
         return _svg_text(figure.wide, hidden)

@@ -118,7 +118,7 @@ def _count_relevant(view: View, query_id: str) -> int:
 def compare_grade_rules(view: View) -> GradeRules | None:
     """The means under other grade rules and gains, and by each labeller's grades.
 
-    None if there are none.
+    None if there is nothing to compare.
     """
     if len(view.retrievers) < 2:
         return None
@@ -167,10 +167,7 @@ def _ceiling_sentences(view: View) -> list[str]:
 
 
 def trust_warnings(view: View, grade_rules: GradeRules | None) -> list[str]:
-    """Warnings of the run, intervals that are too short, biased labels.
-
-    Also another winner under other rules.
-    """
+    """Warnings of the run, and of doubtful intervals, labels or grade rules."""
     warnings = [
         *map(visible_text, view.manifest.warnings),
         *_failure_warnings(view),

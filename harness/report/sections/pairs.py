@@ -217,7 +217,7 @@ def order_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison
 def diagnose_view_pairs(view: View) -> list[PairDiagnostics]:
     """Return the evidence on the pairs, the leader's first.
 
-    On all pairs unless that takes too long.
+    It is on all pairs unless that takes too long.
     """
     pairs = pairs_to_inspect(view.ranked, view.baseline, view.n, MAX_PAIR_QUERIES)
     return diagnose_pairs(view.scores, pairs)

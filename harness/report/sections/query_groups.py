@@ -10,7 +10,7 @@ from harness.report.view import View
 MAX_RIVALS = 6
 """Retrievers up to which a query lost to any other one counts as lost.
 
-Of more, only losses to those that are not shown to be worse.
+If there are more, only losses count to those that are not shown to be worse.
 """
 
 

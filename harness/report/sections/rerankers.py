@@ -38,7 +38,7 @@ class RerankerRow(NamedTuple):
     before: float
     after: float
     better: int
-    """Queries."""
+    """Queries that score higher after reranking."""
     equal: int
     worse: int
 
