@@ -58,7 +58,7 @@ class _WordIndex:
     passage_starts: list[int] = field(default_factory=list)
     """Where the passages of each document begin."""
     passage_ids: list[str] = field(default_factory=list)
-    """With the numbers by which passages are found in their documents."""
+    """Ids of passages, with the numbers by which they are found in their documents."""
     stemming: str = ""
 
 
@@ -82,7 +82,7 @@ class BM25(Configured, Retriever):
     _stem: Callable[[str], str]
     _conditions: tuple[Condition, ...] = ()
     _index: _WordIndex
-    """Without the terms, which the engine has."""
+    """The words without their terms, which the engine has."""
     _engine: Any
     _resources: Resources | None = None
     _passage_places: PassagePlaces | None = None

@@ -1,4 +1,4 @@
-"""What models gave, kept on disk.
+"""Outputs of models, stored on disk.
 
 The cache has vectors of texts, scores of pairs and replies to prompts, each computed
 once.

@@ -32,7 +32,7 @@ NUMBER_KEY_ENDS = (
 )
 """Ends of keys whose text is a number."""
 RERANKER_PREFIX = "reranker "
-"""Stands before the keys of a reranker."""
+"""Comes before the keys of a reranker."""
 MAX_DIGITS = 18
 """Digits of a stored count; any such number fits 64 bits."""
 
@@ -60,7 +60,7 @@ class ModelFacts:
     """Options that people want to know: prompts, number type, region."""
     dimensions: int | None = None
     price: Price | None = None
-    """Without a source if it is free."""
+    """Its price, without a source if it is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class CollectionFacts:
     points: int | None = None
     """Vectors in an approximate collection."""
     indexed_points: int | None = None
-    """Those in the graph, or compressed."""
+    """Vectors in the graph, or compressed."""
     optimizer: str = ""
     indexing_threshold_kb: int | None = None
     full_scan_threshold_kb: int | None = None
@@ -102,7 +102,7 @@ class VectorFacts:
     cut_from: int | None = None
     """The dimensions of vectors that were cut."""
     least_cosine: float | None = None
-    """Between cut vectors and those that the encoder gives at this size."""
+    """The lowest between cut vectors and those that the encoder gives at this size."""
     store: str = ""
     search: str = ""
     """"exact" or "approximate"."""
@@ -112,7 +112,7 @@ class VectorFacts:
     texts: int | None = None
     """Documents, or passages, that have vectors."""
     size_bytes: float | None = None
-    """What a fast search needs in memory."""
+    """Bytes of memory that a fast search needs."""
     nonzeros_per_text: float | None = None
     nonzeros_per_query: float | None = None
     tokens_per_text: float | None = None
@@ -459,7 +459,7 @@ class _SplitFacts(NamedTuple):
     """The stored texts of a model, and others."""
 
     first: _StoredTexts
-    """Those of a model before its price."""
+    """The texts of a model before its price."""
     later: _StoredTexts
 
 

@@ -15,7 +15,7 @@ from retrievers.retriever import Retriever
 from retrievers.texts.chunking import PASSAGE_SEPARATOR
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
-"""By ranks, by scores on one scale, or by scores between the query's lowest and
+"""Fusion by ranks, by scores on one scale, or by scores between the query's lowest and
 highest."""
 
 

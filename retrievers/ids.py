@@ -246,9 +246,9 @@ class _DocumentPaths:
     """The documents that paths name; "" if a path names several."""
 
     by_path: dict[str, str]
-    """By their ids without a suffix, and by their ids."""
+    """Id, with or without its suffix -> document."""
     by_tail: dict[str, str]
-    """By their paths without the first folders."""
+    """Path without its first folders -> document."""
 
     @classmethod
     def of_ids(cls, ids: Collection[str]) -> _DocumentPaths:

@@ -24,7 +24,7 @@ class Passage(NamedTuple):
     end: int
     """Characters of the text down to its end."""
     tokens: int
-    """By the tokenizer that all retrievers of a run share."""
+    """Tokens by the tokenizer that all retrievers of a run share."""
     score: float
 
     @property

@@ -20,7 +20,7 @@ class Price(NamedTuple):
     source: str
     """A page with the day on which it was read, or the reason why it is free."""
     usd_per_thousand_searches: float = 0.0
-    """For a reranker that is billed by the search, not by the token."""
+    """The price of a reranker that is billed by the search, not by the token."""
 
     def usd(self, tokens: int, searches: float = 0) -> float:
         """Return the dollars for some tokens and searches."""

@@ -21,7 +21,7 @@ class Reference(NamedTuple):
     """The right answers to a query; no retriever reads it."""
 
     answers: tuple[str, ...] = ()
-    """Each complete by itself."""
+    """Right answers, each complete by itself."""
     claims: tuple[Claim, ...] = ()
 
 

@@ -27,7 +27,7 @@ class Setting(NamedTuple):
     key: str
     value: SettingValue
     table: str = ""
-    """Empty for a key of the data set itself."""
+    """The table of the key; empty for a key of the data set itself."""
 
     def as_toml(self) -> str:
         """Return the setting as an experiment file writes it.

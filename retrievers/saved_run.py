@@ -71,7 +71,7 @@ class SavedRun(ExternalRetriever):
     _path: Path
     _shown_path: str
     _run: dict[str, SavedHits] | None = None
-    """By query id."""
+    """Query id -> its hits; None until the file is read."""
 
     def model_post_init(self, _: object) -> None:
         """Set the path; the file is read when it is checked or searched."""

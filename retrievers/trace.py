@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 AgentEnd = Literal["answer", "calls", "tokens", "form", "declined"]
-"""It answered; the limit of calls or of tokens ended it, and what its tools had found
+"""How it ended. It answered; the limit of calls or of tokens ended it, and what its tools had found
 counts; its answer could not be read; or the model declined."""
 
 
@@ -29,7 +29,7 @@ class Trace:
     tokens: int
     """Tokens of its prompts and replies, as billed, also of cached ones."""
     usd: float
-    """What they cost when they were sent."""
+    """Dollars for the requests when they were sent."""
     seconds: float
     """Seconds of the requests when they were sent, without those of the tools; a run
     from the cache writes the same."""

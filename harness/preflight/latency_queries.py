@@ -13,7 +13,7 @@ class LatencyQueries(NamedTuple):
     """The queries that are sent one at a time."""
 
     warm_up: Sequence[Query]
-    """Sent first, and not timed."""
+    """Queries that are sent first, and not timed."""
     timed: Sequence[Query]
 
 

@@ -83,7 +83,7 @@ class Dialogue:
         self.result: DialogueResult | None = None
         """The documents, when it has ended.
 
-        Where a limit of tokens ended it, they are those that its tools returned, in the
+        If a limit of tokens ended it, they are those that its tools returned, in the
         order in which it met them.
         """
         self._advance()

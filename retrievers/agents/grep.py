@@ -22,7 +22,7 @@ class MatchedLine(NamedTuple):
 
     document: str
     number: int
-    """From 1 on."""
+    """Number of the line, from 1 on."""
     text: str
 
     def __str__(self) -> str:

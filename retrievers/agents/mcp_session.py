@@ -43,7 +43,7 @@ class McpServer(NamedTuple):
     url: str
     headers: Mapping[str, str]
     name: str
-    """In messages."""
+    """Its name in messages."""
 
 
 class ToolAnswer(NamedTuple):

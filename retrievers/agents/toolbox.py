@@ -23,7 +23,7 @@ class ToolResult(NamedTuple):
     """What a tool returned."""
 
     text: str
-    """For the model."""
+    """The result as a text for the model."""
     hits: tuple[str, ...] = ()
     """Ids of documents, best first, each once."""
 

@@ -78,7 +78,7 @@ class _InvokedAnswer(NamedTuple):
 
     content: Any
     billed_tokens: int | None
-    """By its header; None if it has no plausible number."""
+    """Tokens billed, by its header; None if it has no plausible number."""
 
 
 class BedrockEncoder(RemoteEncoder):

@@ -77,7 +77,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     batch_size: Annotated[int, Field(ge=1, le=96)] = 96
     """Texts a request, at most."""
     _received_dimensions: int | None = None
-    """None before the first reply."""
+    """Dimensions of the vectors received; None before the first reply."""
     _longest_accepted: int = 0
     """Tokens, as we count them, of the longest text that was embedded whole."""
     _answering_model: str = ""

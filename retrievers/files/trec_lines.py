@@ -56,7 +56,7 @@ class QueryLines(NamedTuple):
 
     query: str
     lines: Sequence[int]
-    """Their numbers."""
+    """The numbers of the lines."""
     documents: tuple[str, ...]
     values: NumberColumn
 

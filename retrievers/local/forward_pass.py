@@ -18,7 +18,7 @@ class EncodedText(NamedTuple):
 
     vector: npt.NDArray[np.float32]
     tokens: int
-    """That the model has read, with its marks around a text."""
+    """Tokens that the model has read, with its marks around the text."""
 
 
 def counts_tokens(model: Any) -> bool:

@@ -34,7 +34,7 @@ class RoleReading(NamedTuple):
     """How one role's texts are read."""
 
     tokenizer: Any
-    """None if the model's files have none that `tokenizers` reads."""
+    """The model's tokenizer; None if `tokenizers` reads none from its files."""
     adds_special_tokens: bool
     """Whether the tokenizer adds its marks around a text."""
     limit: int

@@ -21,7 +21,7 @@ class StoreOpening(NamedTuple):
     """The arguments of a store's class."""
 
     options: StoreOptions
-    """With the location of the collection."""
+    """The options with the location of the collection."""
     collection: str
     """The name of the collection, which follows from its content."""
     documents: int

@@ -32,7 +32,7 @@ UUID_PATTERN = re.compile(
 CROCKFORD_TO_BASE32 = str.maketrans(
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghijklmnopqrstuv"
 )
-"""From the digits of a ULID to those that `int` reads in base 32."""
+"""Translates the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENT_NAMESPACE = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose ids are neither ULID nor UUID."""
 SPARSE_VECTOR_NAME = "sparse"

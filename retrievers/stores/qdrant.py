@@ -61,7 +61,7 @@ class QdrantStore(Store):
     """
 
     always_exact = True
-    """Except on a server, which has an index: the client compares all vectors."""
+    """True except on a server, which has an index: the client compares all vectors."""
 
     def __init__(self, opening: StoreOpening) -> None:
         self.collection = opening.collection

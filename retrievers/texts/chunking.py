@@ -19,8 +19,8 @@ from retrievers.ranking import Ranking, ranked, search_until_settled
 from retrievers.texts.token_estimate import TokenCounter, Tokens
 
 PASSAGE_SEPARATOR = "\x1f"
-"""Between a document's id and its passage's number; a control character, which no id
-has."""
+"""Separates a document's id from its passage's number; a control character, which no
+id has."""
 MAX_TOKEN_CHARACTERS = 8
 """Characters of a token on average, at most; limits how much text is counted at
 once."""
