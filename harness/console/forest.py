@@ -31,7 +31,7 @@ MAX_HEADING_NAME = 16
 """Characters of the longest name in a heading."""
 MAX_DRAWING_WIDTH = 36
 MIN_DRAWING_WIDTH = 15
-"""Cells of the drawing."""
+"""Characters of the drawing, at least and at most."""
 
 
 def leaderboard_in_letters(

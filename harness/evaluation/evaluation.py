@@ -76,7 +76,7 @@ class SweepChoice:
     None if it cannot be estimated.
     """
     p_value: float
-    """One-sided, by max-T over all configurations."""
+    """One-sided p by max-T over all configurations."""
     method: str
     beats: bool
     """Whether it is shown to be better than the default.

@@ -24,7 +24,7 @@ from harness.stats.slice_contrasts import are_permuted, slice_contrasts
 
 RetrieverPairs = Sequence[tuple[str, str]]
 MAX_SLICED_RIVALS = 2
-"""Retrievers that are compared with the leader by slice, since each takes .4 s with
+"""Retrievers that are compared with the leader by slice, at most: each takes 0.4 s with
 2,000 queries."""
 
 

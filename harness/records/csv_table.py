@@ -174,7 +174,7 @@ class TableCells(NamedTuple):
 
     header: list[str]
     cells: list[str]
-    """Row by row."""
+    """The cells, row by row."""
 
 
 def _read_cells(path: Path) -> TableCells:

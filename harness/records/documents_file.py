@@ -64,7 +64,7 @@ def _write_corpus(
 ) -> list[Document]:
     """Write id and digest of every document, and return those that are shown.
 
-    By the digests a later run knows which documents changed.
+    A later run compares the digests to find the documents that changed.
     """
     shown: list[Document] = []
     with open_text_file(folder / CORPUS_FILE, "w") as file:

@@ -66,7 +66,7 @@ class Commit:
     """The state of the repository in which a run was started."""
 
     commit: str = ""
-    """Empty outside a repository."""
+    """The commit; empty outside a repository."""
     dirty: bool = False
     """Whether files differed from that commit."""
 
@@ -82,8 +82,8 @@ class PackageVersion(NamedTuple):
 def installed_versions() -> tuple[PackageVersion, ...]:
     """Return the versions of Python and of the packages that numbers may depend on.
 
-    As far as they are installed. Looked up once: a process cannot load another version
-    of a loaded package.
+    Packages that are not installed are left out. They are looked up once: a process
+    cannot load another version of a loaded package.
     """
     installed = [PackageVersion("python", platform.python_version())]
     for name in RECORDED_PACKAGES:

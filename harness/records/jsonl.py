@@ -19,7 +19,7 @@ from retrievers.files.text_files import explain_write_errors, open_text_file
 
 JsonRow = TypeVar("JsonRow")
 MAX_NAMED_FAULTS = 5
-"""Faults of one record in one message."""
+"""Problems of one record that one message names, at most."""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class ClaimsRow(NamedTuple):
 
     text: str
     claims: tuple[str, ...] | None
-    """None if the judge's answer was unreadable."""
+    """The claims of the text; None if the judge's answer was unreadable."""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
@@ -59,7 +59,7 @@ class VerdictRow(NamedTuple):
     passage: str
     """The digest of its text."""
     verdict: EntailmentWord | None
-    """None if the judge's answer was unreadable."""
+    """The verdict; None if the judge's answer was unreadable."""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:

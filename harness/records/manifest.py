@@ -147,7 +147,7 @@ class Manifest:
     earlier_looks: tuple[int, ...] = ()
     """How many queries each earlier run of the same question had.
 
-    Over the same documents; this run has all of these queries.
+    Such a run had the same documents, and only queries that this one has.
     """
     file_digests: Annotated[tuple[FileDigest, ...], reads_by(_read_digests)] = ()
     """Digests of all files that are read back."""

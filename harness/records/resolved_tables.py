@@ -156,7 +156,7 @@ def _read_statistics(table: ExperimentTable) -> Statistics:
 
 
 def _read_vectors(table: ExperimentTable | None) -> StoredVectorsConfig | None:
-    """Return where vectors were; keys of a later version are ignored."""
+    """Return the location of stored vectors; keys of a later version are ignored."""
     if table is None:
         return None
     model_fields = StoredVectorsConfig.model_fields

@@ -161,7 +161,7 @@ class Results:
 
     @property
     def run_label(self) -> str:
-        """When this run began, and a digest of its manifest.
+        """The start of this run, and a digest of its manifest.
 
         The manifest has the digest of every other file.
         """

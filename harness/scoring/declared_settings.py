@@ -12,7 +12,7 @@ from harness.records.results import is_results_folder
 from harness.stats.settings import Settings
 
 UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
-"""Kinds of queries that labels may still be given to."""
+"""Kinds of queries that may still get labels."""
 
 
 def settings_of_run(manifest: Manifest) -> Settings:

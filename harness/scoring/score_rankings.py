@@ -145,7 +145,7 @@ class _ScoredTrials(NamedTuple):
     """The scores of one retriever."""
 
     columns: list[ScoreColumn]
-    """Averaged over the trials, within the query."""
+    """The scores, averaged over the trials of each query."""
     primary_means: tuple[float, ...]
     """The mean of the primary measure in each trial."""
     judged_share: float | None
@@ -209,7 +209,7 @@ def mean_judged_share(
 ) -> float:
     """Return the mean share of hits that have a label.
 
-    Only over queries with labels and with a hit: an empty ranking is not unjudged.
+    It is over queries with labels and with a hit: an empty ranking is not unjudged.
 
     Args:
         computed: the values of the measure, and maybe of others.

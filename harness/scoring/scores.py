@@ -98,8 +98,8 @@ class Scores:
     judged_shares: Mapping[str, float] = field(default_factory=dict)
     """Retriever -> share of its hits within the primary measure's cutoff with a label.
 
-    The mean over the queries that have a hit; empty if claims decide, or there are only
-    scores.
+    It is the mean over the queries that have a hit; empty if claims decide, or there
+    are only scores.
     """
     trial_means: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Retriever -> its mean on the primary measure in each trial, if it has several."""

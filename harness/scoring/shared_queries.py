@@ -16,16 +16,16 @@ class SharedQueries(NamedTuple):
     """The queries that several folders have in common, and why others are missing."""
 
     ids: tuple[str, ...]
-    """Scored in every folder, with the same text and the same grades.
+    """Queries scored in every folder with the same text and the same grades.
 
-    In the order of the first folder.
+    They are in the order of the first folder.
     """
     absent: int
-    """Scored in some folders and not in others."""
+    """Queries scored in some folders and not in others."""
     reworded: int
-    """Another text under the same id."""
+    """Queries with another text under the same id."""
     relabelled: int
-    """Other grades of the same text."""
+    """Queries of the same text with other grades."""
     gone: tuple[str, ...] = ()
     """A relevant document is no longer in the corpus."""
 

@@ -106,7 +106,7 @@ class TiedFlips(NamedTuple):
     chances: Floats
     """(m,), the same in either order."""
     cumulated: Floats
-    """(m + 1,): of none, of the first, of the first two and so on."""
+    """(m + 1,): the sum of no chance, of the first, of the first two and so on."""
 
 
 class UntiedFlips(NamedTuple):

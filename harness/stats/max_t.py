@@ -36,7 +36,7 @@ class MaxTResult(NamedTuple):
     best: int
     """The column of the best configuration, which has the highest mean."""
     p_value: float
-    """One-sided, against the null hypothesis that no mean is above the default's."""
+    """One-sided p against the null hypothesis that no mean is above the default's."""
     gain: float
     """Its mean difference on the queries that chose it."""
     low: float | None

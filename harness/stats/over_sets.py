@@ -28,7 +28,7 @@ class NewSetsDifference(NamedTuple):
 
     t: float
     p_value: float
-    """Two-sided, of Student's t with one degree of freedom less than there are sets."""
+    """Two-sided p of Student's t with one degree of freedom less than sets."""
     interval: Interval
     """Interval of the mean over all such sets."""
     new_set_interval: Interval

@@ -43,7 +43,7 @@ class RocAreaTest(NamedTuple):
 
     difference: float
     p_value: float | None
-    """Two-sided, never 0; None with fewer than 5 queries on either side."""
+    """Two-sided p, never 0; None with fewer than 5 queries on either side."""
 
 
 class Placements(NamedTuple):

@@ -38,7 +38,7 @@ class Statistics:
     (wilcoxon: exact signed ranks).
     """
     correction: CorrectionMethod = "holm"
-    """Within one measure."""
+    """The correction of p-values within one measure."""
     alpha: float = 0.05
     """Level of every test; intervals have confidence 1 - alpha."""
     margin: float | None = None

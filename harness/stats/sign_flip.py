@@ -47,7 +47,7 @@ class FlipTest(NamedTuple):
 
     two_sided: float
     greater: float
-    """One-sided, against the null hypothesis that the mean is not above zero."""
+    """One-sided p against the null hypothesis that the mean is not above zero."""
     method: str
     """How the p-values were computed.
 

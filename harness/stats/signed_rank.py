@@ -133,7 +133,7 @@ def _rank_sums(pairs: PairedDifferences) -> RankSums:
 def doubled_ranks(groups: Integers) -> Integers:
     """Return twice the mid-rank of each non-zero difference, which is a whole number.
 
-    In the order of the queries.
+    They are in the order of the queries.
 
     >>> doubled_ranks(np.array([0, 1, -1, 2])).tolist()
     [3, 3, 6]

@@ -35,9 +35,9 @@ class SliceContrast(NamedTuple):
     statistic: float
     """T of inside - outside."""
     p_value: float
-    """Two-sided, of this slice alone."""
+    """Two-sided p of this slice alone."""
     p_adjusted: float
-    """Two-sided, corrected over all slices."""
+    """Two-sided p, corrected over all slices."""
     explained: float
     """The share of the scatter of the differences that is between the slice and the
     other queries: eta squared."""
@@ -54,7 +54,7 @@ class _FamilyTests(NamedTuple):
     statistics: Floats
     single_p_values: list[float]
     p_values: list[float]
-    """Corrected over all slices."""
+    """Two-sided p of each slice, corrected over all slices."""
     reach_factors: Floats
     """Standard errors from the gap to the ends of its interval; NaN if unknown."""
 
