@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -230,6 +231,12 @@ def places(
 def no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages hide the keys of this process: here those of the test alone."""
     monkeypatch.setattr("retrievers.options.placeholders._used", set())
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another test may have imported ipykernel, by which a notebook is recognised."""
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
 
 
 @pytest.fixture
