@@ -65,9 +65,10 @@ class _Timings(NamedTuple):
 
 
 def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _Timings:
-    """Return the times of the retrievers that are the same on the same data.
+    """Return the times of the retrievers that are the same on the same documents.
 
-    Other measures or tests take nothing from them; another sample is measured again.
+    Labels, measures and tests change no time; another number of queries, or another
+    sample, is measured again.
     """
     experiment = loaded.experiment
     latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
@@ -79,7 +80,8 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
     except (InputError, OSError, ValueError):
         return timings  # no results, or not of today's form
     if (
-        manifest.dataset.digest != dataset.digest
+        manifest.dataset.corpus_digest != dataset.corpus_digest
+        or manifest.dataset.queries != len(dataset.queries)
         or manifest.resolved.depth != experiment.depth
         or manifest.resolved.latency != experiment.latency
     ):
