@@ -37,7 +37,7 @@ def install(checkout: Path, unreachable: str, backend: str | None) -> tuple[str,
     environment = {"PATH": os.environ["PATH"], "UNREACHABLE": unreachable}
     if backend is not None:
         environment["UV_TORCH_BACKEND"] = backend
-    made = subprocess.run(
+    installing = subprocess.run(
         ["make", ".venv/.demo"],
         cwd=checkout,
         env=environment,
@@ -47,7 +47,7 @@ def install(checkout: Path, unreachable: str, backend: str | None) -> tuple[str,
     )
     calls = (checkout / "calls.txt").read_text(encoding="utf-8").splitlines()
     (installed,) = [call for call in calls if "-r requirements.lock" in call]
-    return installed.partition(":")[0], made.stderr
+    return installed.partition(":")[0], installing.stderr
 
 
 @pytest.mark.parametrize("backend", [None, "auto", "cu130"])
