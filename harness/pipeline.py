@@ -9,7 +9,7 @@ from typing import Any
 
 from harness import records
 from harness.build.build import BuiltExperiment, build
-from harness.build.extras import all_extras_named, missing_extras
+from harness.build.extras import all_extras_named
 from harness.build.shared_words import with_unshared_queries
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
@@ -69,7 +69,7 @@ def run_built(
     """Run an experiment that is loaded and built; returns and raises as `run`."""
     report_unread_files(built.dataset, options)
     folder = Path(options.results) / loaded.set_of / loaded.experiment.name
-    reusable = find_reusable(folder, loaded, built.dataset, options)
+    reusable = find_reusable(folder, built, options)
     accounts = RunAccounts.start(options)
     with records.staging_folder(folder) as staging:
         write_qrels_files(staging, built.labels)
@@ -80,7 +80,7 @@ def run_built(
                 loaded, built, cache, accounts, reusable=reusable
             )
             on_finished = partial(records.write_run_files, staging)
-            with all_extras_named(partial(missing_extras, loaded)):
+            with all_extras_named(built.find_missing_extras):
                 runs_by_name = run_retrievers(
                     built.retrievers, context, reusable.runs, on_finished=on_finished
                 )
@@ -90,7 +90,9 @@ def run_built(
             )
         built = with_judged_claims(built, claims)
         dataset = with_unshared_queries(built.dataset, built.retrievers)
-        manifest = describe_run(loaded, dataset, built.labels, runs, folder=folder)
+        manifest = describe_run(
+            loaded, built.resolved, dataset, built.labels, runs=runs, folder=folder
+        )
         costs = records.write_costs(staging, runs, accounts.meter.stages())
         prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(

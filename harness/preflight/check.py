@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.build.build import build
 from harness.build.built_retriever import BuiltRetriever
-from harness.build.extras import all_extras_named, missing_extras
+from harness.build.extras import all_extras_named
 from harness.build.missing import (
     missing_requirements,
     name_retriever,
@@ -160,7 +160,7 @@ def _check_experiment(
     for built in retrievers:
         problems += _run_problems(built, dataset)
     if problems:
-        with all_extras_named(partial(missing_extras, loaded)):
+        with all_extras_named(experiment.find_missing_extras):
             raise InputError(problems)
     detectable = detectable_difference(loaded, dataset, experiment.labels.grades)
     summary = summarise_dataset(
