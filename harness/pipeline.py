@@ -15,7 +15,7 @@ from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
 from harness.experiment import Experiment, LoadedExperiment, load
 from harness.preflight.embedding import import_stored_vectors
-from harness.records import Results
+from harness.records import Results, Run
 from harness.report.write import write_report
 from harness.running.accounts import RunAccounts
 from harness.running.claims import (
@@ -24,7 +24,7 @@ from harness.running.claims import (
     open_judging,
     with_judged_claims,
 )
-from harness.running.context import build_run_context
+from harness.running.context import RunContext, build_run_context
 from harness.running.evaluate_rankings import evaluate_rankings
 from harness.running.options import RunOptions
 from harness.running.reuse import find_reusable
@@ -79,12 +79,7 @@ def run_built(
             context = build_run_context(
                 loaded, built, cache, accounts, reusable=reusable
             )
-            on_finished = partial(records.write_run_files, staging)
-            with all_extras_named(built.find_missing_extras):
-                runs_by_name = run_retrievers(
-                    built.retrievers, context, reusable.runs, on_finished=on_finished
-                )
-            runs = order_runs(runs_by_name, loaded.experiment.retriever_names)
+            runs = answer_queries(built, context, reusable.runs, staging)
             claims = judge_claims(
                 judging, runs, context, accounts, staging=staging, earlier=folder
             )
@@ -109,6 +104,26 @@ def run_built(
     update_index(Path(options.results), options)
     accounts.check_budget(claims, folder)
     return replace(results, folder=folder)
+
+
+def answer_queries(
+    built: BuiltExperiment,
+    context: RunContext,
+    reused: Mapping[str, Run],
+    staging: Path,
+) -> list[Run]:
+    """Answer all queries with every retriever, and write each one's rankings.
+
+    Raises:
+        InputError: a part lacks a key, a price or a package.
+        BackendError: every retriever failed.
+    """
+    on_finished = partial(records.write_run_files, staging)
+    with all_extras_named(built.find_missing_extras):
+        runs = run_retrievers(
+            built.retrievers, context, reused, on_finished=on_finished
+        )
+    return order_runs(runs, tuple(built.resolved.retriever_by_name))
 
 
 def report_unread_files(dataset: Dataset, options: RunOptions) -> None:

@@ -19,7 +19,6 @@ from harness.scoring.ranked_passages import (
 )
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, Rankings, ScoreColumn, Scores, Trials
-from harness.stats.settings import Statistics
 from retrievers.types import Floats, Query
 
 
@@ -80,8 +79,10 @@ class ScoringSetup(NamedTuple):
     labels: GradedLabels
     queries: Mapping[str, Query]
     """At least those that are scored."""
-    statistics: Statistics = Statistics()
-    """Which queries belong together, and how much each counts."""
+    cluster: str | None = None
+    """The field of queries that belong together."""
+    weight: str | None = None
+    """The field that says how much a query counts."""
 
 
 def score_rankings(
@@ -127,8 +128,8 @@ def score_rankings(
     queries = [setup.queries[query_id] for query_id in scores.ids]
     return replace(
         scores,
-        clusters=query_clusters(queries, setup.statistics.cluster),
-        weights=query_weights(queries, setup.statistics.weight),
+        clusters=query_clusters(queries, setup.cluster),
+        weights=query_weights(queries, setup.weight),
         judged_by_people=setup.labels.judged_by_people,
         judged_shares=judged_shares,
         trial_means=trial_means,
@@ -175,7 +176,7 @@ def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _Score
         query_ids = computed[0].query_ids
         columns.append(ScoreColumn(str(measure), retriever, query_ids, averaged))
     queries = [setup.queries[query_id] for query_id in computed[0].query_ids]
-    weights = query_weights(queries, setup.statistics.weight)
+    weights = query_weights(queries, setup.weight)
     weight_by_query = None
     if weights is not None:
         weight_by_query = dict(zip(computed[0].query_ids, weights, strict=True))
