@@ -7,12 +7,17 @@ UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # What is imported is compiled once, not again by every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
+# The first import of a package compiles it, 12 s for those of a bi-encoder: the second core takes a part.
+COMPILE := $(BIN)/python -c 'import sympy, scipy.stats, pandas, sklearn.metrics'
 # The public index has torch with CUDA, 4.5 GB: without a GPU uv takes the CPU build of PyTorch's own index.
-TORCH := UV_HTTP_RETRIES=1 UV_TORCH_BACKEND=$${UV_TORCH_BACKEND:-auto}
+TORCH_BACKEND := UV_TORCH_BACKEND=$${UV_TORCH_BACKEND:-auto}
+# Asked twice without uv's pauses: they take 6 s where that index cannot be reached.
+ASK_TORCH_INDEX := UV_HTTP_RETRIES=0 $(TORCH_BACKEND) $(UV) --dry-run "$(shell grep ^torch== requirements.lock)" 2>/dev/null
 NO_TORCH_INDEX := PyTorch's own index cannot be reached: torch comes from the package index, with CUDA on Linux
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
-install_torch = if $(BIN)/uv --version >/dev/null 2>&1; then \
-	$(TORCH) $(UV) $(1) 2>/dev/null || { echo "$(NO_TORCH_INDEX)" >&2; $(UV) $(1); }; else $(PIP) $(1); fi
+install_torch = if ! $(BIN)/uv --version >/dev/null 2>&1; then $(PIP) $(1); \
+	elif $(ASK_TORCH_INDEX) || $(ASK_TORCH_INDEX); then $(TORCH_BACKEND) $(UV) $(1); \
+	else echo "$(NO_TORCH_INDEX)" >&2; $(UV) $(1); fi
 
 .PHONY: help setup demo test slow fuzz site lock
 help:  ## Say what there is.
@@ -42,12 +47,15 @@ lock: .venv/.test  ## Pin the newest versions of all packages.
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
-	$(PYTHON) -m venv .venv
-	$(PIP) uv || echo "uv is not available: pip does the same, more slowly" >&2
+	# The interpreter's pip saves the 2 s in which venv unpacks one; where it is missing or too old, venv does.
+	$(PYTHON) -m venv --without-pip .venv
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check uv pip 2>/dev/null \
+	|| { $(PYTHON) -m venv .venv && $(PIP) uv; } || echo "uv is not available: pip does the same, more slowly" >&2
 	touch $@
 
 .venv/.demo: .venv/.made requirements.lock pyproject.toml setup.py
 	$(call install_torch,-r requirements.lock)
+	$(COMPILE) >/dev/null 2>&1 &
 	$(call install,--no-deps --no-build-isolation --editable .)
 	touch $@
 

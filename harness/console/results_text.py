@@ -12,7 +12,13 @@ from harness.console.forest import leaderboard_in_letters
 from harness.console.output import print_json, print_lines, print_to_fit, print_warnings
 from harness.console.result_tables import comparisons_table, leaderboard_table
 from harness.console.score_tables import folders_table, means_table
-from harness.english import common_prefix, count_queries, count_units, join_names
+from harness.english import (
+    common_prefix,
+    count_of,
+    count_queries,
+    count_units,
+    join_names,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,7 +77,8 @@ def print_listing(
 ) -> None:
     """Print the runs of a folder of results, newest first.
 
-    Also the folders that are not listed, and the path of the page.
+    Also the verdicts over several data sets, the folders that are not listed, and the
+    path of the page.
     """
     if as_json:
         runs = [
@@ -87,12 +94,26 @@ def print_listing(
             }
             for entry in listing.entries
         ]
+        sets = [
+            {
+                "folder": page.folder,
+                "started": page.started,
+                "sets": page.sets,
+                "retrievers": list(page.retrievers),
+                "mean": page.mean,
+                "verdict": page.verdict.sentence,
+            }
+            for page in listing.sets
+        ]
         skipped_folders = [skipped._asdict() for skipped in listing.skipped]
-        print_json(runs=runs, not_listed=skipped_folders)
+        print_json(runs=runs, sets=sets, not_listed=skipped_folders)
         return
     if quiet:
         return
     print_to_fit(folders_table, listing.entries)
+    for page in listing.sets:
+        count = count_of(page.sets, "data set")
+        print_lines(f"{page.folder}, over {count}: {page.verdict.sentence}")
     for skipped in listing.skipped:
         print_warnings(f"not listed: {skipped.folder}: {skipped.reason}")
     print_lines("", f"index: {folder / 'index.html'}")

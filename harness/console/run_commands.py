@@ -143,7 +143,9 @@ def report(
         write_sets_page(results, sets, shows_texts=not no_texts)
         print_sets(sets, quiet=quiet, as_json=as_json)
         return
-    if records.holds_results_folders(results):
+    if records.holds_results_folders(results) or any(
+        map(holds_sets, results.glob("*"))
+    ):
         from harness.report.index import write_index
 
         listing = write_index(results)

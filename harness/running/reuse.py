@@ -62,10 +62,12 @@ class _Timings(NamedTuple):
 
 
 def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:
-    """Return the times of the retrievers that are the same on the same data.
+    """Return the times of the retrievers that are the same on the same documents.
 
-    Other measures or tests take nothing from them; another sample is measured anew.
+    Labels, measures and tests change no time; another number of queries, or another
+    sample, is measured anew.
     """
+    dataset = built.dataset
     resolved = built.resolved
     latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
     repetitions: dict[str, AnswerFacts] = {}
@@ -76,7 +78,8 @@ def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:
     except (InputError, OSError, ValueError):
         return timings  # no results, or not of today's form
     if (
-        manifest.dataset.digest != built.dataset.digest
+        manifest.dataset.corpus_digest != dataset.corpus_digest
+        or manifest.dataset.queries != len(dataset.queries)
         or manifest.resolved.depth != resolved.depth
         or manifest.resolved.latency != resolved.latency
     ):

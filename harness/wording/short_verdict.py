@@ -25,6 +25,11 @@ class ShortVerdict(NamedTuple):
     words: str
     """What follows its name."""
 
+    @property
+    def sentence(self) -> str:
+        """The name and what follows it."""
+        return f"{self.retriever} {self.words}".strip()
+
 
 NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
 

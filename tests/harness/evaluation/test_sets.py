@@ -183,6 +183,23 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert (folder / "hr" / "scores.csv").read_bytes() == before
 
 
+def test_a_folder_of_results_lists_the_verdict_over_the_sets(
+    tmp_path: Path, call: Call
+) -> None:
+    harness.run_sets(several(tmp_path))
+    printed = call("report", tmp_path / "results", code=0).out
+    output = json.loads(call("report", tmp_path / "results", "--json", code=0).out)
+    (page,) = output["sets"]
+    comparison = compare_sets_of_folder(read_sets(tmp_path / "results" / "sets"))
+    leader = comparison.ranked_retrievers[0]
+    assert (page["folder"], page["sets"]) == ("sets", 3)
+    assert page["retrievers"] == list(comparison.ranked_retrievers)
+    assert page["mean"] == pytest.approx(
+        sum(comparison.mean(name, leader) for name in comparison.sets) / 3
+    )
+    assert f"sets, over 3 data sets: {leader} " in printed
+
+
 SETS = "results/sets"
 TWO = "results/two"
 GATE = "--baseline bm25 --challenger hybrid --margin"

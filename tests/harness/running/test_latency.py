@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,20 @@ def test_a_rerun_has_the_first_times_also_with_other_measures(tmp_path: Path) ->
     assert [cost.measured_at for cost in again.values()] == [
         cost.measured_at for cost in first.values()
     ]
+
+
+def test_labels_that_come_later_leave_the_first_times(tmp_path: Path) -> None:
+    small.dataset(tmp_path / "data", labelled=False)
+    path = small.experiment(tmp_path)
+    options = small.RunOptions(tmp_path / "out")
+    first = retriever_costs(small.run(path, options))
+    shutil.rmtree(tmp_path / "data")
+    small.dataset(tmp_path / "data", labelled=True)
+    labelled = retriever_costs(small.run(path, options))
+    assert [(cost.p95, cost.measured_at) for cost in labelled.values()] == [
+        (cost.p95, cost.measured_at) for cost in first.values()
+    ]
+    assert all(cost.p95 for cost in first.values())
 
 
 def test_a_retriever_with_other_options_is_timed_anew(tmp_path: Path) -> None:
