@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.build.build import BuiltExperiment
+from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
 from harness.records import Manifest, Run
 from harness.records.judge_files import ANSWERS_FOLDER
 from harness.records.judge_readings import JudgedClaims
 from harness.running.accounts import RunAccounts
-from harness.running.context import RunContext
 from retrievers.cache import Cache
 from retrievers.errors import BackendError
+from retrievers.meter import Meter
 from retrievers.options.placeholders import redact_keys
 
 if TYPE_CHECKING:  # the package of answers can be deleted
@@ -58,8 +59,8 @@ def open_judging(
 def judge_claims(
     judging: ClaimJudging | None,
     runs: Sequence[Run],
-    context: RunContext,
-    accounts: RunAccounts,
+    dataset: Dataset,
+    meter: Meter,
     *,
     staging: Path,
     earlier: Path,
@@ -69,8 +70,8 @@ def judge_claims(
     Args:
         judging: the judge; None: nothing is judged.
         runs: the rankings.
-        context: of the run; the cache keeps the replies of a chat model.
-        accounts: of the run; the judge has a stage in them.
+        dataset: its queries have the claims.
+        meter: of the run; the judge has a stage in it.
         staging: the folder under way, where verdicts are written.
         earlier: the results folder, whose verdicts are used again.
 
@@ -83,13 +84,12 @@ def judge_claims(
     from harness.answers.rankings_judge import judge_hits
 
     rankings = {run.retriever: run.rankings for run in runs if not run.error}
-    meter = accounts.meter
     with meter.stage("judge"):
         judged = judge_hits(
             staging / ANSWERS_FOLDER,
             earlier / ANSWERS_FOLDER,
             judging.judge,
-            context.dataset,
+            dataset,
             rankings=rankings,
             depth=judging.depth,
         )
