@@ -55,9 +55,7 @@ def _undecided_sentence(
         for name, difference in differences.items()
         if difference is not None
     }
-    sentence = (
-        f"{questions}: undecided between {leader} and {names_or_count(undecided)}"
-    )
+    sentence = f"{questions}: undecided between {names_or_count([leader, *undecided])}"
     if not detectable:
         return f"{sentence}."
     sizes = [

@@ -138,7 +138,8 @@
     $("query").textContent = query.text;
     $("place").textContent = ` ${item.query + 1} of ${data.queries.length}`;
     $("title").textContent = shown.title;
-    $("title").hidden = !shown.title;
+    // A Markdown page begins with its title.
+    $("title").hidden = !shown.title || shown.text.replace(/^#*\s*/, "").startsWith(shown.title);
     const text = $("text");
     text.dir = ""; // or the direction is sought anew at each line
     text.replaceChildren();
