@@ -9,13 +9,13 @@ from typing import Any
 
 from harness import records
 from harness.build.build import BuiltExperiment, build
-from harness.build.extras import all_extras_named, missing_extras
+from harness.build.extras import all_extras_named
 from harness.build.shared_words import with_unshared_queries
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
 from harness.experiment import Experiment, LoadedExperiment, load
 from harness.preflight.embedding import import_stored_vectors
-from harness.records import Results
+from harness.records import Results, Run
 from harness.report.write import write_report
 from harness.running.accounts import RunAccounts
 from harness.running.claims import (
@@ -27,7 +27,7 @@ from harness.running.claims import (
 from harness.running.context import build_run_context
 from harness.running.evaluate_rankings import evaluate_rankings
 from harness.running.options import RunOptions
-from harness.running.reuse import find_reusable
+from harness.running.reuse import ReusableRuns, find_reusable
 from harness.running.run_retrievers import order_runs, run_retrievers
 from harness.wording.reading import reading_line
 from harness.writing.describe_run import describe_run
@@ -69,44 +69,64 @@ def run_built(
     """Run an experiment that is loaded and built; returns and raises as `run`."""
     report_unread_files(built.dataset, options)
     folder = Path(options.results) / loaded.set_of / loaded.experiment.name
-    reusable = find_reusable(folder, loaded, built.dataset, options)
+    reusable = find_reusable(folder, built, options)
     accounts = RunAccounts.start(options)
+    meter = accounts.meter
     with records.staging_folder(folder) as staging:
         write_qrels_files(staging, built.labels)
         with Cache(default_cache_path(), fresh=options.fresh) as cache:
             judging = open_judging(loaded, accounts, cache)
             import_stored_vectors(loaded.experiment.vectors, built.retrievers, cache)
-            context = build_run_context(
-                loaded, built, cache, accounts, reusable=reusable
+            runs = run_all_retrievers(
+                loaded, built, cache, accounts, reusable=reusable, staging=staging
             )
-            on_finished = partial(records.write_run_files, staging)
-            with all_extras_named(partial(missing_extras, loaded)):
-                runs_by_name = run_retrievers(
-                    built.retrievers, context, reusable.runs, on_finished=on_finished
-                )
-            runs = order_runs(runs_by_name, loaded.experiment.retriever_names)
             claims = judge_claims(
-                judging, runs, context, accounts, staging=staging, earlier=folder
+                judging, runs, built.dataset, meter, staging=staging, earlier=folder
             )
         built = with_judged_claims(built, claims)
         dataset = with_unshared_queries(built.dataset, built.retrievers)
-        manifest = describe_run(loaded, dataset, built.labels, runs, folder=folder)
-        costs = records.write_costs(staging, runs, accounts.meter.stages())
+        manifest = describe_run(
+            loaded, built.resolved, dataset, built.labels, runs=runs, folder=folder
+        )
+        costs = records.write_costs(staging, runs, meter.stages())
         prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(
             loaded, built, runs, manifest, prices=prices, accounts=accounts
         )
         manifest = complete_manifest(manifest, claims, accounts)
-        results = write_results(
-            staging, RunOutput(manifest, built.dataset, runs, evaluated)
-        )
+        output = RunOutput(manifest, built.dataset, runs, evaluated)
+        results = write_results(staging, output)
         if loaded.experiment.report:
-            with accounts.meter.stage("reporting"):
+            with meter.stage("reporting"):
                 write_report(results)
         report_moved_folder(records.publish(staging, folder), options)
     update_index(Path(options.results), options)
     accounts.check_budget(claims, folder)
     return replace(results, folder=folder)
+
+
+def run_all_retrievers(
+    loaded: LoadedExperiment,
+    built: BuiltExperiment,
+    cache: Cache,
+    accounts: RunAccounts,
+    *,
+    reusable: ReusableRuns,
+    staging: Path,
+) -> list[Run]:
+    """Answer all queries with every retriever, and write each one's rankings.
+
+    Raises:
+        InputError: a part lacks a key, a price or a package.
+        BackendError: every retriever failed.
+    """
+    context = build_run_context(loaded, built, cache, accounts, reusable=reusable)
+    on_finished = partial(records.write_run_files, staging)
+    with all_extras_named(built.find_missing_extras):
+        runs = run_retrievers(
+            built.retrievers, context, reusable.runs, on_finished=on_finished
+        )
+    return order_runs(runs, tuple(built.resolved.retriever_by_name))
 
 
 def report_unread_files(dataset: Dataset, options: RunOptions) -> None:

@@ -51,9 +51,9 @@ def judge_hits(
     dataset: Dataset,
     *,
     rankings: RunRankings,
-    measures: Sequence[Measure],
+    depth: int | None,
 ) -> JudgedClaims:
-    """Judge the hits of a run, down to the deepest cutoff of its measures.
+    """Judge the hits of a run, down to a rank.
 
     Replies of an earlier run are reused. If the judge fails, its measures are
     undefined, with a warning; the rankings are kept.
@@ -64,17 +64,17 @@ def judge_hits(
         judge: gives the verdicts.
         dataset: its queries with claims, or with references to take them from.
         rankings: of the run.
-        measures: those by claims.
+        depth: the rank; None: all stored hits.
     """
     identity = identity_of(judge)
     earlier_readings = judge_files.read_readings(earlier, identity)
     retrieved = _retrieved_texts(
-        dataset, judged_documents(dataset.queries, rankings, measures)
+        dataset, judged_documents(dataset.queries, rankings, depth)
     )
     record = JudgeRecord(
         judge=identity.judge,
         prompt=identity.prompt,
-        depth=claims_depth(measures) or None,
+        depth=depth or None,
         counts=None,
     )
     try:
@@ -104,14 +104,12 @@ def judge_hits(
 
 
 def judged_documents(
-    queries: Sequence[Query], rankings: RunRankings, measures: Sequence[Measure]
+    queries: Sequence[Query], rankings: RunRankings, depth: int | None
 ) -> dict[str, set[str]]:
     """The documents that measures by claims use, over all retrievers.
 
-    Query id -> document ids. The deepest cutoff of the measures counts; without a
-    cutoff, all stored hits.
+    Query id -> document ids.
     """
-    depth = claims_depth(measures)
     documents_by_query = {
         query.id: set[str]()
         for query in queries

@@ -1,22 +1,21 @@
 """A loaded experiment to objects."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from harness import records
 from harness.build.built_retriever import BuiltRetriever
 from harness.build.extras import all_extras_named, missing_extras
 from harness.build.retrievers import build_retrievers
 from harness.dataset import Dataset
 from harness.dataset import load_dataset as load_dataset
 from harness.experiment import LoadedExperiment
+from harness.identity import RunIdentity, run_identity
 from harness.measures import measure_rankings, value_bounds
-from harness.scoring.grades import (
-    GradedLabels,
-    grade_labels,
-    with_queries_without_relevant,
-)
+from harness.records import ResolvedExperiment
+from harness.scoring.grades import GradedLabels, grade_measured_queries
 from harness.scoring.query_units import query_weights
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
@@ -35,6 +34,12 @@ class BuiltExperiment(NamedTuple):
     """The retrievers in the order in which they run: each after those that it uses."""
     count_tokens: TokenCounter
     """Counts the tokens of passages, for all retrievers alike."""
+    resolved: ResolvedExperiment
+    """The experiment with its defaults, as the manifest stores it."""
+    identity: RunIdentity
+    """What makes another run the same."""
+    find_missing_extras: Callable[[], set[str]]
+    """Returns the extras that it needs and that are missing; called where one is."""
 
 
 def build(loaded: LoadedExperiment) -> BuiltExperiment:
@@ -43,11 +48,14 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
     Raises:
         InputError: every problem of the experiment and of its data, in one error.
     """
-    with all_extras_named(partial(missing_extras, loaded)):
-        return _build(loaded)
+    find_missing_extras = partial(missing_extras, loaded)
+    with all_extras_named(find_missing_extras):
+        return _build(loaded, find_missing_extras)
 
 
-def _build(loaded: LoadedExperiment) -> BuiltExperiment:
+def _build(
+    loaded: LoadedExperiment, find_missing_extras: Callable[[], set[str]]
+) -> BuiltExperiment:
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
     retrievers: tuple[BuiltRetriever, ...] | None = None
@@ -71,7 +79,18 @@ def _build(loaded: LoadedExperiment) -> BuiltExperiment:
     problems += retriever_problems
     if problems or dataset is None or labels is None or retrievers is None:
         raise InputError(problems)
-    return BuiltExperiment(dataset, labels, retrievers, count_tokens)
+    question = loaded.question
+    return BuiltExperiment(
+        dataset,
+        labels,
+        retrievers,
+        count_tokens,
+        records.resolved_experiment(
+            question.experiment, question.measures, question.primary
+        ),
+        run_identity(loaded.tables, dataset.digest),
+        find_missing_extras,
+    )
 
 
 def _problems_in_file(loaded: LoadedExperiment, error: InputError) -> list[Problem]:
@@ -127,12 +146,11 @@ def _query_fields(dataset: Dataset) -> set[str]:
 
 def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     """Grade the labels; every measure, weight and margin is checked against them."""
-    experiment = loaded.experiment
-    measures = loaded.question.measures
-    labels = grade_labels(dataset.labels, experiment.relevance)
+    question = loaded.question
+    labels = grade_measured_queries(dataset.labels, dataset.queries, question)
     # Scoring empty rankings shows whether every measure can read these labels.
     measure_rankings(
-        measures,
+        question.measures,
         labels.grades,
         {},
         groups=labels.groups or None,
@@ -140,12 +158,12 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
         passages={},
         spans=labels.spans,
     )
+    bounds = value_bounds(question.primary, labels.grades)
     _check_claims(loaded, dataset)
-    labels = with_queries_without_relevant(labels, dataset.queries, loaded.question)
     scored_queries = [query for query in dataset.queries if query.id in labels.grades]
-    query_weights(scored_queries, experiment.statistics.weight)
-    bounds = value_bounds(loaded.question.primary, labels.grades)
-    check_margin("[statistics] margin", experiment.statistics.margin, bounds)
+    query_weights(scored_queries, question.experiment.statistics.weight)
+    margin = question.experiment.statistics.margin
+    check_margin("[statistics] margin", margin, bounds)
     return labels
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from harness.experiment.class_options import PartConfig
 from retrievers.agents.agent import Agent
@@ -11,15 +10,6 @@ from retrievers.dense import Dense
 from retrievers.filtered import Filtered
 from retrievers.reranked import Reranked
 from retrievers.types import Query, Reranker, Retriever
-
-
-class UserFunction(NamedTuple):
-    """A function of the user that a table calls."""
-
-    key: str
-    """The key in the retriever's table."""
-    call: str
-    """The function, as "package.module:function"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +25,6 @@ class BuiltRetriever:
 
     They bear their own costs.
     """
-    user_functions: tuple[UserFunction, ...] = ()
-    """The functions of the user that its table calls."""
     conditions: tuple[Condition, ...] = ()
     """What its filter requires of documents."""
     model_configs: Mapping[int, PartConfig] = field(default_factory=dict)

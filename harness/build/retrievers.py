@@ -1,13 +1,13 @@
 """Configurations to retrievers."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from harness.build.agents import build_agent
-from harness.build.built_retriever import BuiltRetriever, UserFunction
+from harness.build.built_retriever import BuiltRetriever
 from harness.build.missing import name_retriever
 from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import PartConfig
@@ -15,7 +15,6 @@ from harness.experiment.composed_configs import FusionConfig, RerankConfig
 from harness.experiment.graph import direct_parts, order_retrievers, used_retrievers
 from harness.experiment.retriever_config import QueryFieldRef, RetrieverConfig
 from harness.experiment.retriever_schema import CustomConfig
-from harness.experiment.table_values import walk_values
 from harness.experiment.vector_configs import DenseConfig, VectorRetrieverConfig
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.conditions import Condition, parse_conditions
@@ -62,7 +61,6 @@ def build_retrievers(
                     retriever,
                     uses=uses,
                     part_names=builder.part_names,
-                    user_functions=tuple(user_functions(config)),
                     conditions=tuple(_conditions(config)),
                     model_configs=pool.model_configs,
                     conversation=conversation.text if conversation else "last",
@@ -308,12 +306,3 @@ def _conditions(config: RetrieverConfig) -> list[Condition]:
         if isinstance(part, RetrieverConfig):
             conditions += _conditions(part)
     return conditions
-
-
-def user_functions(config: RetrieverConfig) -> Iterator[UserFunction]:
-    """Yield the functions of the user that a table calls."""
-    for path, table in walk_values(config.model_dump()):
-        if not isinstance(table, Mapping) or not table.get("call"):
-            continue
-        if table.get("kind") == "python" or path.endswith("chunk"):
-            yield UserFunction(f"{path}.call".lstrip("."), table["call"])

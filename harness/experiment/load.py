@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import DatasetReference
 from harness.experiment.experiment import Experiment
+from harness.experiment.experiment_tables import DatasetConfig
 from harness.experiment.locate import (
     locate_dataset,
     parse_dataset_config,
@@ -168,6 +169,7 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
         InputError: with every problem.
     """
     problems: list[Problem] = []
+    experiment = None
     question = None
     with collect_errors(problems):
         located = with_run_paths(tables, source.path)
@@ -177,9 +179,7 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
     if source.is_file:
         prefix = f"{source.path}: "
         problems = [_with_prefix(problem, prefix) for problem in problems]
-    table = None
-    with suppress(InputError):  # the problems of its table are reported above
-        table = parse_dataset_config(tables)
+    table = _valid_dataset_config(tables) if experiment is None else experiment.dataset
     dataset = None
     if table is not None:
         with collect_errors(problems):
@@ -191,6 +191,16 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
     if problems or question is None or dataset is None:
         raise InputError(problems)
     return LoadedExperiment(question, tables, source.path, dataset)
+
+
+def _valid_dataset_config(tables: RawTable) -> DatasetConfig | None:
+    """Return the table of the data set in an experiment with errors.
+
+    None if it has one itself, which is reported with the others.
+    """
+    with suppress(InputError):
+        return parse_dataset_config(tables)
+    return None
 
 
 def _with_prefix(problem: Problem, prefix: str) -> Problem:

@@ -1,13 +1,14 @@
 """The check of an experiment before anything is embedded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.build.build import build
 from harness.build.built_retriever import BuiltRetriever
-from harness.build.extras import all_extras_named, missing_extras
+from harness.build.extras import all_extras_named
 from harness.build.missing import (
     missing_requirements,
     name_retriever,
@@ -19,6 +20,8 @@ from harness.dataset import load_dataset as load_dataset
 from harness.dataset.extras import missing_dataset_extras
 from harness.experiment import LoadedExperiment, find_reference
 from harness.experiment import load as load_experiment
+from harness.experiment.retriever_config import RetrieverConfig
+from harness.experiment.table_values import walk_values
 from harness.preflight.dataset_summary import DatasetSummary, summarise_dataset
 from harness.preflight.detectable import (
     DetectableDifference,
@@ -157,10 +160,11 @@ def _check_experiment(
     dataset = experiment.dataset
     retrievers = experiment.retrievers
     problems: list[Problem] = []
+    configs = {config.name: config for config in loaded.experiment.retrievers}
     for built in retrievers:
-        problems += _run_problems(built, dataset)
+        problems += _run_problems(built, configs[built.name], dataset)
     if problems:
-        with all_extras_named(partial(missing_extras, loaded)):
+        with all_extras_named(experiment.find_missing_extras):
             raise InputError(problems)
     detectable = detectable_difference(loaded, dataset, experiment.labels.grades)
     summary = summarise_dataset(
@@ -188,12 +192,24 @@ def _check_experiment(
     )
 
 
-def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
+class _UserFunction(NamedTuple):
+    """A function of the user that a table calls."""
+
+    key: str
+    """The key in the retriever's table."""
+    call: str
+    """The function, as "package.module:function"."""
+
+
+def _run_problems(
+    built: BuiltRetriever, config: RetrieverConfig, dataset: Dataset
+) -> list[Problem]:
     """Return the problems for which a run would refuse a retriever.
 
     The user's functions are located, and not imported.
     """
-    if not built.user_functions:
+    user_functions = list(_user_functions(config))
+    if not user_functions:
         problems: list[Problem] = []
         for retriever in built.other_retrievers:
             if isinstance(retriever, Agent):  # what its model lacks is a warning
@@ -207,10 +223,19 @@ def _run_problems(built: BuiltRetriever, dataset: Dataset) -> list[Problem]:
                     dense.chunks.check()
         return problems
     problems = []
-    for key, call in built.user_functions:
+    for key, call in user_functions:
         with collect_errors(problems, partial(name_retriever, built.name)):
             require_module(call, key)
     return problems
+
+
+def _user_functions(config: RetrieverConfig) -> Iterator[_UserFunction]:
+    """Yield the functions of the user that a table calls."""
+    for path, table in walk_values(config.model_dump()):
+        if not isinstance(table, Mapping) or not table.get("call"):
+            continue
+        if table.get("kind") == "python" or path.endswith("chunk"):
+            yield _UserFunction(f"{path}.call".lstrip("."), table["call"])
 
 
 def _model_warnings(

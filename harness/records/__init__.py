@@ -34,7 +34,6 @@ from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
 from harness.records.manifest_file import file_digests as file_digests
 from harness.records.manifest_file import read_manifest as read_manifest
 from harness.records.manifest_file import resolved_experiment as resolved_experiment
-from harness.records.manifest_file import retriever_records as retriever_records
 from harness.records.manifest_file import write_manifest as write_manifest
 from harness.records.properties_csv import DIGITS as DIGITS
 from harness.records.properties_csv import DOCUMENT_LENGTH as DOCUMENT_LENGTH

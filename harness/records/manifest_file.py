@@ -73,7 +73,7 @@ def resolved_experiment(
         statistics=experiment.statistics,
         latency=experiment.latency,
         judge=_judge_part(experiment.judge),
-        retrievers=retriever_records(experiment),
+        retrievers=_retriever_records(experiment),
         budget=experiment.budget,
         vectors=experiment.vectors,
         report=experiment.report,
@@ -88,7 +88,7 @@ def _judge_part(judge: JudgeConfig | None) -> PartConfig | None:
     return PartConfig(kind=judge.kind, options=options)
 
 
-def retriever_records(experiment: Experiment) -> tuple[RetrieverRecord, ...]:
+def _retriever_records(experiment: Experiment) -> tuple[RetrieverRecord, ...]:
     """Return the retrievers of an experiment, with their defaults."""
     tables = experiment.resolved()["retrievers"]
     return tuple(map(RetrieverRecord.read, tables))

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.build.build import BuiltExperiment
+from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
-from harness.measures import Measure
 from harness.records import Manifest, Run
 from harness.records.judge_files import ANSWERS_FOLDER
 from harness.records.judge_readings import JudgedClaims
 from harness.running.accounts import RunAccounts
-from harness.running.context import RunContext
 from retrievers.cache import Cache
 from retrievers.errors import BackendError
+from retrievers.meter import Meter
 from retrievers.options.placeholders import redact_keys
 
 if TYPE_CHECKING:  # the package of answers can be deleted
@@ -25,10 +25,11 @@ if TYPE_CHECKING:  # the package of answers can be deleted
 
 @dataclass(frozen=True, slots=True)
 class ClaimJudging:
-    """The judge of an experiment's claims, with the measures that need it."""
+    """The judge of an experiment's claims, and how far down it judges."""
 
     judge: Judge
-    measures: tuple[Measure, ...]
+    depth: int | None
+    """The deepest cutoff of the measures by claims; None: all stored hits."""
     serves_primary: bool
     """Whether the primary measure needs it."""
 
@@ -41,24 +42,25 @@ def open_judging(
     Raises:
         InputError: dollars are limited, and the price of the judge is unknown.
     """
-    question = loaded.question
-    measures = tuple(measure for measure in question.measures if measure.uses_claims)
+    measures = loaded.question.measures
     table = loaded.experiment.judge
-    if not measures or table is None:
+    if table is None or not any(measure.uses_claims for measure in measures):
         return None
     from harness.answers.declared_judge import build_judge, check_judge_price
+    from harness.answers.rankings_judge import claims_depth
 
     if accounts.budget.limit is not None:
         check_judge_price(table, cache)
     judge = build_judge(table, cache, accounts.meter)
-    return ClaimJudging(judge, measures, question.primary.uses_claims)
+    serves_primary = loaded.question.primary.uses_claims
+    return ClaimJudging(judge, claims_depth(measures), serves_primary)
 
 
 def judge_claims(
     judging: ClaimJudging | None,
     runs: Sequence[Run],
-    context: RunContext,
-    accounts: RunAccounts,
+    dataset: Dataset,
+    meter: Meter,
     *,
     staging: Path,
     earlier: Path,
@@ -66,10 +68,10 @@ def judge_claims(
     """Judge the claims of reference answers, if the experiment measures by them.
 
     Args:
-        judging: the judge with its measures; None: nothing is judged.
+        judging: the judge; None: nothing is judged.
         runs: the rankings.
-        context: of the run; the cache keeps the replies of a chat model.
-        accounts: of the run; the judge has a stage in them.
+        dataset: its queries have the claims.
+        meter: of the run; the judge has a stage in it.
         staging: the folder under way, where verdicts are written.
         earlier: the results folder, whose verdicts are used again.
 
@@ -82,15 +84,14 @@ def judge_claims(
     from harness.answers.rankings_judge import judge_hits
 
     rankings = {run.retriever: run.rankings for run in runs if not run.error}
-    meter = accounts.meter
     with meter.stage("judge"):
         judged = judge_hits(
             staging / ANSWERS_FOLDER,
             earlier / ANSWERS_FOLDER,
             judging.judge,
-            context.dataset,
+            dataset,
             rankings=rankings,
-            measures=judging.measures,
+            depth=judging.depth,
         )
     counts = meter.counts("judge")
     warning = redact_keys(judged.warning)

@@ -42,7 +42,8 @@ def evaluate_rankings(
         loaded.question.primary,
         built.labels,
         queries,
-        loaded.experiment.statistics,
+        loaded.experiment.statistics.cluster,
+        loaded.experiment.statistics.weight,
     )
     with accounts.meter.stage("scoring"):
         trials = {run.retriever: partial(_trials, run) for run in finished}

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness import records
-from harness.dataset import Dataset
-from harness.experiment import LoadedExperiment
-from harness.identity import run_identity
+from harness.build.build import BuiltExperiment
 from harness.records import Results, Run, StageLatency
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -29,7 +27,7 @@ class ReusableRuns:
 
 
 def find_reusable(
-    folder: Path, loaded: LoadedExperiment, dataset: Dataset, options: RunOptions
+    folder: Path, built: BuiltExperiment, options: RunOptions
 ) -> ReusableRuns:
     """Return what the results folder of an experiment gives to its next run.
 
@@ -37,20 +35,19 @@ def find_reusable(
         InputError: `only` names no retriever of the experiment, or the folder lacks the
             rankings of the others.
     """
-    earlier = _read_same_run(folder, loaded, dataset, options)
-    runs = _runs_left_out(folder, loaded, earlier, options.only)
+    earlier = _read_same_run(folder, built, options)
+    runs = _runs_left_out(folder, built, earlier, options.only)
     if options.fresh:
         return ReusableRuns(runs)
-    latencies, repetitions = _read_timings(folder, loaded, dataset)
+    latencies, repetitions = _read_timings(folder, built)
     return ReusableRuns(runs, latencies, repetitions)
 
 
 def _read_same_run(
-    folder: Path, loaded: LoadedExperiment, dataset: Dataset, options: RunOptions
+    folder: Path, built: BuiltExperiment, options: RunOptions
 ) -> Results | None:
     """Read the folder if it is of this experiment and these data, and is needed."""
-    identity = run_identity(loaded.tables, dataset.digest)
-    if not options.only or records.stored_identity(folder) != identity:
+    if not options.only or records.stored_identity(folder) != built.identity:
         return None
     return records.read_results(folder)
 
@@ -64,13 +61,14 @@ class _Timings(NamedTuple):
     """Retriever -> how its timed answers compared."""
 
 
-def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _Timings:
+def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:
     """Return the times of the retrievers that are the same on the same documents.
 
     Labels, measures and tests change no time; another number of queries, or another
     sample, is measured again.
     """
-    experiment = loaded.experiment
+    dataset = built.dataset
+    resolved = built.resolved
     latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
     repetitions: dict[str, AnswerFacts] = {}
     timings = _Timings(latency_by_retriever, repetitions)
@@ -82,13 +80,11 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
     if (
         manifest.dataset.corpus_digest != dataset.corpus_digest
         or manifest.dataset.queries != len(dataset.queries)
-        or manifest.resolved.depth != experiment.depth
-        or manifest.resolved.latency != experiment.latency
+        or manifest.resolved.depth != resolved.depth
+        or manifest.resolved.latency != resolved.latency
     ):
         return timings
-    retrievers = {
-        retriever.name: retriever for retriever in records.retriever_records(experiment)
-    }
+    retrievers = resolved.retriever_by_name
     earlier_retrievers = manifest.resolved.retriever_by_name
     for retriever in manifest.finished:
         parts = manifest.resolved.retriever_with_parts(retriever)
@@ -104,12 +100,12 @@ def _read_timings(folder: Path, loaded: LoadedExperiment, dataset: Dataset) -> _
 
 def _runs_left_out(
     folder: Path,
-    loaded: LoadedExperiment,
+    built: BuiltExperiment,
     earlier: Results | None,
     only: tuple[str, ...],
 ) -> dict[str, Run]:
     """The runs of the retrievers that `--only` does not name."""
-    retrievers = loaded.experiment.retriever_names
+    retrievers = list(built.resolved.retriever_by_name)
     for retriever in only:
         if retriever not in retrievers:
             message = f"there is no retriever {retriever!r}"

@@ -117,7 +117,21 @@ def _is_by_people(labels: Labels) -> bool:
     return labels.source in ("", "people")
 
 
-def with_queries_without_relevant(
+def grade_measured_queries(
+    labels: Mapping[str, Labels],
+    queries: Iterable[Query],
+    question: MeasuredExperiment,
+) -> GradedLabels:
+    """Grade the labels of an experiment, for every query that it measures.
+
+    Raises:
+        InputError: as `grade_labels`.
+    """
+    graded = grade_labels(labels, question.experiment.relevance)
+    return _with_queries_without_relevant(graded, queries, question)
+
+
+def _with_queries_without_relevant(
     graded: GradedLabels, queries: Iterable[Query], question: MeasuredExperiment
 ) -> GradedLabels:
     """Add the queries without a relevant document that are still measured.

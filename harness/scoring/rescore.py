@@ -13,7 +13,6 @@ from harness.records.judge_readings import JudgeIdentity, claims_by_query
 from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels, grade_labels
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
 from harness.scoring.scores import Scores
-from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
 
@@ -57,7 +56,8 @@ def rescore(
         queries={
             query_id: results.queries[query_id].query for query_id in graded.grades
         },
-        statistics=Statistics(cluster=declared.cluster, weight=declared.weight),
+        cluster=declared.cluster,
+        weight=declared.weight,
     )
     trials = {
         retriever: partial(results.trials, retriever)

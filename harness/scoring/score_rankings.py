@@ -25,7 +25,6 @@ from harness.scoring.scores import (
     Trials,
     ranked_ids,
 )
-from harness.stats.settings import Statistics
 from retrievers.types import Floats, Query
 
 
@@ -86,8 +85,10 @@ class ScoringSetup(NamedTuple):
     labels: GradedLabels
     queries: Mapping[str, Query]
     """Query id -> query, for at least the scored queries."""
-    statistics: Statistics = Statistics()
-    """Which queries belong together, and how much each counts."""
+    cluster: str | None = None
+    """The field of queries that belong together."""
+    weight: str | None = None
+    """The field that says how much a query counts."""
 
 
 def score_rankings(
@@ -133,8 +134,8 @@ def score_rankings(
     queries = [setup.queries[query_id] for query_id in scores.ids]
     return replace(
         scores,
-        clusters=query_clusters(queries, setup.statistics.cluster),
-        weights=query_weights(queries, setup.statistics.weight),
+        clusters=query_clusters(queries, setup.cluster),
+        weights=query_weights(queries, setup.weight),
         judged_by_people=setup.labels.judged_by_people,
         judged_shares=judged_shares,
         trial_means=trial_means,
@@ -181,7 +182,7 @@ def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _Score
         query_ids = computed[0].query_ids
         columns.append(ScoreColumn(str(measure), retriever, query_ids, averaged))
     queries = [setup.queries[query_id] for query_id in computed[0].query_ids]
-    weights = query_weights(queries, setup.statistics.weight)
+    weights = query_weights(queries, setup.weight)
     weight_by_query = None
     if weights is not None:
         weight_by_query = dict(zip(computed[0].query_ids, weights, strict=True))

@@ -23,27 +23,29 @@ from harness.stats.looks import nested_look_sizes
 
 def describe_run(
     loaded: LoadedExperiment,
+    resolved: ResolvedExperiment,
     dataset: Dataset,
     labels: GradedLabels,
-    runs: Sequence[Run],
     *,
+    runs: Sequence[Run],
     folder: Path,
 ) -> Manifest:
     """Return the manifest of a run without its times, its judge and the digests.
 
     Args:
         loaded: the experiment.
+        resolved: the same with its defaults.
         dataset: its data.
         labels: its graded labels.
         runs: the rankings.
         folder: of the results; earlier runs are in the folders beside it.
     """
     manifest = Manifest(
-        name=loaded.experiment.name,
+        name=resolved.name,
         experiment=loaded.tables,
-        resolved=_resolve(loaded),
+        resolved=resolved,
         experiment_file=loaded.path.as_posix(),
-        dataset=_describe_dataset(loaded, dataset, labels),
+        dataset=_describe_dataset(resolved.dataset.path, dataset, labels),
         warnings=(labels.warning,) if labels.warning else (),
         ledger=DataQuality(
             dataset=dataset.data_quality,
@@ -63,19 +65,11 @@ def describe_run(
     return replace(manifest, earlier_looks=looks)
 
 
-def _resolve(loaded: LoadedExperiment) -> ResolvedExperiment:
-    """The experiment with its defaults, its measures by their full names."""
-    question = loaded.question
-    return records.resolved_experiment(
-        loaded.experiment, question.measures, question.primary
-    )
-
-
 def _describe_dataset(
-    loaded: LoadedExperiment, dataset: Dataset, labels: GradedLabels
+    path: str, dataset: Dataset, labels: GradedLabels
 ) -> DatasetFacts:
     return DatasetFacts(
-        path=loaded.experiment.dataset.path,
+        path=path,
         format=dataset.format,
         digest=dataset.digest,
         corpus_digest=dataset.corpus_digest,
