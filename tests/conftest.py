@@ -60,6 +60,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addoption(name, metavar="WHERE", help=meaning)
 
 
+@pytest.hookimpl(optionalhook=True)  # also without pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile, one worker gets all files that run models."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.support.scheduling import ModelsTogether
+
+    return ModelsTogether(config, log)
+
+
 @pytest.fixture(scope="session")
 def real(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """Return what an option names, or skip with the reason."""
@@ -91,8 +101,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What collection imported lives to the end: the garbage collector went through it
-    again and again, a sixth of the time of tests that run models.
+    again and again, a sixth of the time of tests that run models. What tests import, or
+    keep, it goes through seldom.
     """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Pytest and Python search for cycles six times more: it is done once, here."""
     gc.collect()
     gc.freeze()
 
@@ -237,6 +256,14 @@ def no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 def outside_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another test may have imported ipykernel, by which a notebook is recognised."""
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+
+
+@pytest.fixture
+def kept_converter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that converts files is kept for the next test: it takes a second."""
+    from harness.dataset.conversion_process import CONVERSIONS
+
+    monkeypatch.setattr(CONVERSIONS, "stop", lambda: None)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from retrievers.errors import BackendError, did_you_mean
 from retrievers.options.placeholders import error_line, expand, hide_values
 from retrievers.services.addresses import request_headers, without_url_user
-from retrievers.services.clients import open_client
+from retrievers.services.clients import open_http_client
 from retrievers.services.concurrency import close_later, wait_for_close
 
 if TYPE_CHECKING:
@@ -172,11 +172,8 @@ class McpSession:
             for name, content in request_headers(server.url, server.headers).items()
             if name.lower() not in _SDK_HEADERS
         }
-        http_client = open_client(
-            httpx2.AsyncClient,
-            headers=headers,
-            timeout=self._timeout,
-            follow_redirects=False,
+        http_client = open_http_client(
+            httpx2.AsyncClient, headers=headers, timeout=self._timeout
         )
         await stack.enter_async_context(http_client)
         address = without_url_user(expand(server.url))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -102,8 +101,6 @@ def search_as_text(query: str, top_k: int) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["silent"]:
-        time.sleep(600)
     if sys.argv[1:] == ["http"]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

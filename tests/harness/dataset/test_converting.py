@@ -99,6 +99,7 @@ def folder(path: Path, relevant: str) -> Path:
 
 
 @needs
+@pytest.mark.usefixtures("kept_converter")
 def test_what_companies_have_becomes_documents_and_is_converted_once(
     tmp_path, monkeypatch
 ):

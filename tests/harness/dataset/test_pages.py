@@ -10,13 +10,13 @@ from harness import RunOptions, run
 from harness.dataset import DatasetReference, load_dataset
 from harness.dataset.reference import declared_columns
 from tests.support.pdf_files import pdf
-from tests.support.small import refusal, told
+from tests.support.small import BM25, refusal, told
 
 pytestmark = [
     pytest.mark.skipif(
         find_spec("markitdown") is None, reason="needs the extra `documents`"
     ),
-    pytest.mark.usefixtures("one_cache"),
+    pytest.mark.usefixtures("one_cache", "kept_converter"),
 ]
 PAGES = ("heat pump", "roof tiles", "garden fence")
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -98,6 +98,8 @@ def test_pages_beside_files_are_asked_about_with_what_to_type(page, tmp_path, ca
     assert "6 documents, 1 labelled query" in told(capsys, *words)
     assert "pages = true" in path.read_text()
     told(capsys, "check", path)
+    head, _, _ = path.read_text().partition("[[retrievers]]")
+    path.write_text(head + BM25)
     results = run(path, RunOptions(tmp_path / "out"))
     assert results.queries["q0"].labels.relevant == ("house.pdf#3",)
 
