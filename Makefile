@@ -11,8 +11,8 @@ export PYTHONDONTWRITEBYTECODE :=
 COMPILE := $(BIN)/python -c 'import sympy, scipy.stats, pandas, sklearn.metrics'
 # The public index has torch with CUDA, 4.5 GB: without a GPU uv takes the CPU build of PyTorch's own index.
 TORCH_BACKEND := UV_TORCH_BACKEND=$${UV_TORCH_BACKEND:-auto}
-# Asked twice without uv's pauses: they take 6 s where that index cannot be reached.
-ASK_TORCH_INDEX := UV_HTTP_RETRIES=0 $(TORCH_BACKEND) $(UV) --dry-run "$(shell grep ^torch== requirements.lock)" 2>/dev/null
+# Asked twice, as if torch were not installed, without uv's pauses: they take 6 s where that index cannot be reached.
+ASK_TORCH_INDEX := UV_HTTP_RETRIES=0 $(TORCH_BACKEND) $(UV) --dry-run --reinstall --no-deps "$(shell grep ^torch== requirements.lock)" 2>/dev/null
 NO_TORCH_INDEX := PyTorch's own index cannot be reached: torch comes from the package index, with CUDA on Linux
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
 install_torch = if ! $(BIN)/uv --version >/dev/null 2>&1; then $(PIP) $(1); \
