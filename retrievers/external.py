@@ -19,6 +19,8 @@ from retrievers.retriever import Retriever
 UnknownHitsPolicy = Literal["", "irrelevant"]
 MAX_UNKNOWN_SHARE = 0.2
 """Share of the hits that may have unknown ids."""
+MIN_UNANSWERED = 5
+"""Queries from which on no hit at all is a failure: fewer may have no answer."""
 MIN_RISES = 10
 """Rises among scores that should fall, from which on they are not chance."""
 
@@ -51,9 +53,18 @@ class ExternalRetriever(Configured, Retriever):
         Args:
             score_lists: query id and the scores of its hits.
             meter: receives the notes.
+
+        Raises:
+            BackendError: none of five queries or more has a hit.
         """
         if self._is_contradiction_noted:
             return
+        has_hits = any(len(scores) for _, scores in score_lists)
+        if len(score_lists) >= MIN_UNANSWERED and not has_hits:
+            raise BackendError(
+                f"returned no document for any of {len(score_lists):,} queries: look "
+                "at one of its answers, and where its ids are read from"
+            )
         for query_id, scores in score_lists:
             if not len(scores):
                 meter.note("not-answered-query", query_id)

@@ -42,6 +42,7 @@ from harness.stats.paired_tests import (
 )
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.remedy import Option, compose_remedy
 
 CHALLENGER_ARM = "challenger"
 BASELINE_ARM = "baseline"
@@ -304,7 +305,11 @@ def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries
     challenger_corpus = challenger.manifest.dataset.corpus_digest
     if challenger_corpus != baseline.manifest.dataset.corpus_digest:
         problem = f"holds results on other documents than {challenger.folder}"
-        problems.append(Problem(where, problem, remedy))
+        changed_remedy = compose_remedy(
+            f"{remedy}; or, if the documents were changed on purpose, add",
+            Option("--corpus-changed"),
+        )
+        problems.append(Problem(where, problem, changed_remedy))
     shared = find_shared_queries([challenger, baseline])
     changed = shared.reworded + shared.relabelled
     if changed:

@@ -3,7 +3,7 @@
 import pytest
 
 import harness
-from retrievers import Function
+from retrievers import BM25, Function
 from tests.support import small
 from tests.support.small import Call
 
@@ -115,3 +115,16 @@ def test_queries_for_which_nothing_is_returned_are_named():
     assert (
         "own returned nothing for 1 of 2 queries (e.g. 'q2'): it scores 0." in printed
     )
+
+
+def test_a_function_that_returns_nothing_for_all_queries_has_failed():
+    documents = {name: f"text of {name}" for name in ("d1", "d2", "d3")}
+    queries = {f"q{number}": f"text of d{number % 3 + 1}" for number in range(5)}
+    labels = {query: ["d1"] for query in queries}
+    nothing = Function(lambda text, depth: [])
+    results = harness.evaluate(
+        documents, queries, labels, {"bm25": BM25(), "own": nothing}
+    )
+    printed = " ".join(str(results).split())
+    assert "own: returned no document for any of 5 queries" in printed
+    assert "Use bm25" not in printed
