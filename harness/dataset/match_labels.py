@@ -138,9 +138,9 @@ def match_labels(
         problems: takes the problems and the notes.
         documents: the ids of the corpus.
         queries: by id.
-        drop: whether labels of unknown queries and documents are dropped. If not, each
-            of them is a problem. If more than one label in ten is lost, that is a
-            problem either way.
+        drop: whether labels of unknown queries and documents are dropped. If not, they
+            are problems: one each, or from three of one cause on one for all. If more
+            than one label in ten is lost, that is a problem either way.
     """
     all_labels = [PlacedLabels(*row) for row in source.labels(problems)]
     guessed_columns = _guessed_columns(problems)

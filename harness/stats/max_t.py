@@ -257,6 +257,8 @@ def max_t_differs_from(
     # and lose fewer digits.
     sums = units.sums(scores - scores.mean(axis=1, keepdims=True))
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
+    # Float noise of equal scores is no difference: such units are not flipped.
+    sums = np.where(np.abs(sums) <= slack, 0.0, sums)
     root_slack = slack * np.sqrt(len(sums))
     roots = _root_squares_of_pairs(sums)
     varies = roots[pairs[:, 0], pairs[:, 1]] > root_slack
