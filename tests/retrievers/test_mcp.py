@@ -147,6 +147,8 @@ def test_texts_are_read_by_a_pattern_or_as_json(address: str) -> None:
             "has ended, or closed the connection; its standard error ends: "
             ".*out of memory, good bye",
         ),
+        ("raise", {}, "the tool 'search' failed: .*the index is locked"),
+        ("hang", {"timeout": 3.0}, r"no answer within 3 s \(timeout\)"),
         (
             "rails",
             {
