@@ -61,6 +61,15 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def count_pairs(pairs: int) -> str:
+    """Return a number of pairs to judge: a document counts for each of its queries.
+
+    >>> count_pairs(1), count_pairs(1300)
+    ('1 query-document pair', '1,300 query-document pairs')
+    """
+    return count_of(pairs, "query-document pair")
+
+
 def count_units(queries: int, clusters: int | None) -> str:
     """Return a number of queries, and of clusters if several queries ask the same.
 

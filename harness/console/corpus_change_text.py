@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.english import count_of, p_relation, p_text
+from harness.english import count_of, count_pairs, p_relation, p_text
 from harness.evaluation.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterato
     shares = f"{labels.judged_before:.2f} before, {labels.judged_after:.2f} after"
     yield f"  Judged@{change.cutoff}: {shares}"
     if labels.to_label:
-        unlabelled = count_of(labels.to_label, "new document")
-        where = f"among the first {change.cutoff} hits"
+        pairs = count_pairs(labels.to_label)
+        where = f"new documents among the first {change.cutoff} hits"
         if change.cutoff == 1:
-            where = "as the first hit"
-        yield f"  to label: {unlabelled} {where} (harness pool)"
+            where = "new documents as the first hit"
+        yield f"  to judge: {pairs}, {where} (harness pool)"
     if changed.displaced:
         lost = f"{changed.displaced:,} of {len(change.queries.ids):,} queries lost"
         yield f"  {lost} a relevant document to documents that are new"
@@ -101,7 +101,7 @@ class ChangedRetrieverRow(NamedTuple):
     judged_before: float
     judged_after: float
     to_label: int
-    """Documents among the first hits after, without a label."""
+    """Pairs of a query and a new document among its first hits, without a label."""
     displaced: int
     """Queries that lost a relevant document to new ones."""
 

@@ -10,7 +10,7 @@ import typer
 
 from harness.console import options as shared
 from harness.console.output import print_result
-from harness.english import count_of
+from harness.english import count_of, count_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,8 +112,8 @@ def _pool_lines(
         yield f"left out: {queries} equal to another but for case and white space"
     drawn = drawn_pool.drawn
     queries = count_of(drawn.population, "query")
-    documents = count_of(drawn_pool.pairs, "document")
-    yield f"{path}: {drawn.sampled:,} of {queries}, {documents} to judge"
+    pairs = count_pairs(drawn_pool.pairs)
+    yield f"{path}: {drawn.sampled:,} of {queries}, {pairs} to judge"
     command = f"harness judge {quote(str(path))}"
     if audience == "llm":
         command += " --llm MODEL"
@@ -180,9 +180,9 @@ def judge(
     )
     path = output or Path("judge.html")
     write_judging_page(path, pool_to_judge)
-    documents = count_of(pool_to_judge.pairs, "document")
+    pairs = count_pairs(pool_to_judge.pairs)
     lines = [
-        f"{path}: {documents} to judge, {repeats_sentence(pool_to_judge)}",
+        f"{path}: {pairs} to judge, {repeats_sentence(pool_to_judge)}",
         "open it in a browser, or send it to a judge",
         "it exports judgments.jsonl; "
         "then: harness labels merge judgments.jsonl --into DATASET",

@@ -43,21 +43,22 @@ class SampledEffort(NamedTuple):
     """The effort to judge what the proposed command draws."""
 
     queries: int
-    documents: int
+    pairs: int
+    """Pairs of a query and a document."""
 
     @property
     def time(self) -> str:
         """How long the judging takes, at twenty seconds a judgment."""
-        return judging_time(self.documents)
+        return judging_time(self.pairs)
 
 
-def judging_time(documents: int) -> str:
+def judging_time(pairs: int) -> str:
     """Return how long the judgments take: minutes below an hour.
 
     >>> judging_time(12), judging_time(360)
     ('4 minutes', '2 hours')
     """
-    minutes = documents * SECONDS_PER_JUDGMENT / 60
+    minutes = pairs * SECONDS_PER_JUDGMENT / 60
     if minutes >= 60:
         hours = f"{minutes / 60:.1f}".removesuffix(".0")
         return f"{hours} hour" if hours == "1" else f"{hours} hours"
@@ -68,12 +69,12 @@ def sampled_effort(results: Results) -> SampledEffort:
     """Return the effort of the proposed command, from the mean of all queries."""
     queries = min(MAX_SAMPLED_QUERIES, len(results.queries))
     pairs = judging_effort(results, POOL_DEPTH).pairs
-    documents = round(pairs * queries / max(1, len(results.queries)))
-    return SampledEffort(queries, documents)
+    sampled_pairs = round(pairs * queries / max(1, len(results.queries)))
+    return SampledEffort(queries, sampled_pairs)
 
 
 def judging_effort(results: Results, depth: int = DEFAULT_CUTOFF) -> JudgingEffort:
-    """Count the documents to judge, and list the queries whose rankings differ most."""
+    """Count the pairs to judge, and list the queries whose rankings differ most."""
     pools: dict[str, set[str]] = {query_id: set() for query_id in results.queries}
     for read_rankings in rankings_by_retriever(results).values():
         for query_id, documents in read_rankings().items():
@@ -85,7 +86,7 @@ def judging_effort(results: Results, depth: int = DEFAULT_CUTOFF) -> JudgingEffo
 
 
 def pool_command(results: Results) -> str:
-    """Return the command that draws documents to label from these rankings."""
+    """Return the command that draws pairs to judge from these rankings."""
     sample = ""
     if len(results.queries) > MAX_SAMPLED_QUERIES:
         sample = f" --sample {MAX_SAMPLED_QUERIES}"

@@ -62,7 +62,7 @@ class StateLabels(NamedTuple):
     """Mean share of the first hits with a label."""
     judged_after: float
     to_label: int
-    """Unlabelled new documents among the first hits, query by query."""
+    """Pairs of a query and an unlabelled new document among its first hits."""
 
     @property
     def is_new_less_labelled(self) -> bool:

@@ -34,7 +34,7 @@ SECONDS_PER_KEY = 6.5
 class JudgingState(NamedTuple):
     """How far people have judged a trial."""
 
-    documents: int
+    pairs: int
     """Pairs of question and document in the pool."""
     labels: int
     """Labels that the pool needs: some documents are judged twice."""
@@ -50,11 +50,11 @@ class JudgingState(NamedTuple):
     def sentence(self, questions: int) -> str:
         """Return how much there is to judge."""
         if not self.remaining:
-            return "all documents are judged"
+            return "all pairs are judged"
         question_count = count_of(questions, "question")
-        documents = f"{self.remaining:,} documents to look at"
+        pairs = count_of(self.remaining, "question-document pair")
         minutes = count_of(self.minutes, "minute")
-        return f"{question_count}, {documents}, about {minutes}"
+        return f"{question_count}, {pairs} to judge, about {minutes}"
 
 
 def write_trial_page(

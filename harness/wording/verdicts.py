@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.english import (
-    count_of,
+    count_pairs,
     count_queries,
     count_units,
     join_names,
@@ -274,8 +274,7 @@ def _not_shown_words(gate: Gate) -> str:
     if gate.alpha_spent:
         return f"alpha is spent, {queries} are more than were planned for the last look"
     if gate.label_reason is LabelReason.NEW_UNLABELLED:
-        to_label = count_of(gate.to_label, "document")
-        remedy = f"label {to_label}: harness pool"
+        remedy = f"judge {count_pairs(gate.to_label)}: harness pool"
         return f"{gate.label_reason} ({numbers}; {remedy})"
     if gate.label_reason is not None:
         return f"{gate.label_reason} ({numbers})"

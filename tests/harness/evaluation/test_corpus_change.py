@@ -177,7 +177,8 @@ def test_compare_prints_what_is_to_be_labelled(old, unlabelled, call):
     assert printed.startswith(UNDECIDED)
     assert ": undecided, new documents are not labelled\n" in printed
     assert "  Judged@1: 1.00 before, 0.67 after\n" in printed
-    assert "  to label: 1 new document as the first hit (harness pool)" in printed
+    pair = "1 query-document pair, new documents as the first hit"
+    assert f"  to judge: {pair} (harness pool)" in printed
 
 
 def test_compare_prints_states_as_json(old, unlabelled, call):
@@ -223,5 +224,5 @@ def test_a_gate_of_states_names_what_is_to_be_labelled(tmp_path, call):
     told = call(*gate_words(new, old), code=1).err
     # For each of the twelve queries.
     reason = "not shown: new documents are not labelled (difference −0.6000; "
-    assert reason + "label 12 documents: harness pool)" in told
+    assert reason + "judge 12 query-document pairs: harness pool)" in told
     assert call(*gate_words(new, old, "--fail-if", "worse"), code=0).err != ""

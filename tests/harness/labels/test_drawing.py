@@ -91,7 +91,7 @@ def test_the_report_of_a_run_without_labels_names_the_next_step(
 
     page = (results_folder / "small" / "report.html").read_text(encoding="utf-8")
     assert "No query has labels" in page and "harness pool" in page
-    assert re.search(r"takes about \d+ minutes? \(\d+ documents\)", page)
+    assert re.search(r"takes about \d+ minutes? \(\d+ query-document pairs\)", page)
     body = page.partition("</style>")[2].partition("<script>")[0]
     assert "shown" not in body
     report = (results_folder / "small" / "report.md").read_text(encoding="utf-8")

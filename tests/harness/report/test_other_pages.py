@@ -111,7 +111,10 @@ def test_the_page_says_what_comes_next(unlabelled):
     effort = judging_effort(unlabelled)
     section = page.partition('id="next"')[2].partition("</section>")[0]
     assert "Label a random part of the queries" in section
-    assert f"first 10 documents: {effort.pairs} documents, {effort.time} " in section
+    assert (
+        f"first 10 documents: {effort.pairs} query-document pairs, {effort.time} "
+        in section
+    )
 
 
 def test_without_texts_the_page_of_rankings_has_ids(unlabelled):

@@ -68,7 +68,7 @@ def test_three_commands_lead_from_a_folder_to_a_verdict(wiki, capsys):
     begun = told(capsys, "try", "wiki", "questions.txt")
     assert "wiki: 6 documents (6 Markdown)" in begun
     assert "6 questions, kept in wiki-try/questions/queries.jsonl" in begun
-    assert "documents to look at, about" in begun
+    assert "question-document pairs to judge, about" in begun
     assert Path("wiki-try/judge.html").resolve().as_uri() in begun
     assert "  harness try wiki --labels ~/Downloads/judgments.jsonl" in begun
     assert "leads" not in begun
@@ -110,7 +110,7 @@ def test_more_documents_and_questions_keep_all_labels(wiki, capsys):
     told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
     after = {pair.key: pair.grade for pair in read_judgments([JUDGMENTS])}
     assert before.items() <= after.items()
-    assert "all documents are judged" not in again
+    assert "all pairs are judged" not in again
     assert state(capsys)["remaining"] == 0
     assert state(capsys)["scored"] == 6
 
@@ -122,7 +122,7 @@ def test_a_question_that_was_judged_in_two_parts_counts(wiki, capsys):
     told(capsys, "try", "wiki", "-q", QUESTIONS[0])
     label(first=2)
     partly = told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
-    assert "documents to look at" in partly
+    assert "question-document pairs to judge" in partly
     assert state(capsys)["scored"] == 0
     label()
     told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
@@ -279,7 +279,9 @@ def test_questions_from_titles_claim_nothing(wiki, capsys):
         float(part.split()[0]) for part in page.split("difference ")[1:] if part
     ]
     assert differences == sorted(differences, reverse=True)
-    assert "documents to look at" in told(capsys, "try", "wiki", "-q", "what swims")
+    assert "question-document pairs to judge" in told(
+        capsys, "try", "wiki", "-q", "what swims"
+    )
 
 
 def test_a_folder_without_titles_asks_for_questions(tmp_path, capsys):
