@@ -59,13 +59,12 @@ class RetrieverCost(NamedTuple):
 class PricePoint(NamedTuple):
     """What a query costs in each respect; infinite if unknown.
 
-    Points are compared in the order of the fields: dollars decide before time.
+    Points are compared in the order of the fields: dollars decide before bytes. Times
+    are not compared: their noise would order retrievers that are equally fast.
     """
 
     usd_per_million: float
     """Dollars for a million queries."""
-    p50_ms: float
-    """The median time of a query."""
     vector_bytes: float
 
 
@@ -88,11 +87,48 @@ def price_points(manifest: Manifest, costs: Iterable[CostRow]) -> dict[str, Pric
     return {
         retriever: PricePoint(
             _or_infinite(cost.usd_per_million),
-            _or_infinite(cost.p50),
             _or_infinite(cost.vector_bytes),
         )
         for retriever, cost in _finished_costs(manifest, costs).items()
     }
+
+
+def cheapest_of(prices: Mapping[str, float | None]) -> str | None:
+    """Return the retriever with the lowest price.
+
+    None if two have it, or if a price is unknown.
+
+    Args:
+        prices: retriever -> dollars for a million queries.
+
+    >>> cheapest_of({"a": 2.0, "b": 1.0}), cheapest_of({"a": 0.0, "b": 0.0})
+    ('b', None)
+    """
+    dollars = [math.inf if price is None else price for price in prices.values()]
+    if not dollars or math.inf in dollars or dollars.count(min(dollars)) > 1:
+        return None
+    return min(prices, key=lambda name: prices[name] or 0.0)
+
+
+def fastest_of(costs: Mapping[str, RetrieverCost]) -> str | None:
+    """Return the retriever that is faster than every other beyond the spread of times.
+
+    It is if its 95th percentile is below the median of each other; None if no
+    retriever's is.
+
+    Args:
+        costs: of retrievers with a measured latency.
+    """
+    for name, cost in costs.items():
+        others = [other for other_name, other in costs.items() if other_name != name]
+        if others and all(is_clearly_faster(cost, other) for other in others):
+            return name
+    return None
+
+
+def is_clearly_faster(cost: RetrieverCost, other: RetrieverCost) -> bool:
+    """Whether 95 % of one's queries take less time than half of the other's."""
+    return cost.p95 is not None and other.p50 is not None and cost.p95 < other.p50
 
 
 def _or_infinite(price: float | None) -> float:

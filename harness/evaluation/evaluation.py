@@ -54,6 +54,16 @@ class AxisEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class GridEdge:
+    """A number of the chosen configuration beyond which none was tried."""
+
+    axis: str
+    value: str
+    is_largest: bool
+    """Whether it is the largest of its axis; else it is the smallest."""
+
+
+@dataclass(frozen=True, slots=True)
 class SweepChoice:
     """The configuration with the highest mean, and its gain."""
 
@@ -88,9 +98,15 @@ class SweepChoice:
     alike: tuple[str, ...]
     """The configurations that may be as good as the chosen one, itself included.
 
-    The default may be one of them. The cheapest and fastest are first.
+    The default may be one of them. They are in the order of dollars, bytes of vectors,
+    then means.
     """
     effects: tuple[AxisEffect, ...]
+    cheapest: str | None = None
+    """The one of `alike` that costs the fewest dollars; None if several do, or if a
+    price is unknown."""
+    edges: tuple[GridEdge, ...] = ()
+    """Where the chosen configuration is at the edge of the grid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.evaluation.costs import PricePoint, RetrieverPrices
-from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, AxisEffect, SweepChoice
+from harness.evaluation.costs import PricePoint, RetrieverPrices, cheapest_of
+from harness.evaluation.evaluation import (
+    MIN_SWEEP_QUERIES,
+    AxisEffect,
+    GridEdge,
+    SweepChoice,
+)
 from harness.experiment import Sweep
-from harness.experiment.value_labels import value_labels
+from harness.experiment.value_labels import label_axis, value_labels
 from harness.scoring.scores import Scores, order_by_mean
 from harness.stats.cross_fitting import cross_fitted_scores
 from harness.stats.differences import ValueRange
@@ -15,8 +20,10 @@ from harness.stats.intervals import mean, standard_error, student_interval
 from harness.stats.max_t import MaxTResult, max_t_differs_from, max_t_test
 from harness.stats.settings import Settings
 
-UNKNOWN_PRICE = PricePoint(0.0, 0.0, 0.0)
+UNKNOWN_PRICE = PricePoint(0.0, 0.0)
 """The price of a configuration that has none."""
+MIN_EDGE_VALUES = 3
+"""Numbers of an axis from which its largest and smallest are an edge."""
 
 
 def choose_configuration(
@@ -62,6 +69,9 @@ def choose_configuration(
         estimate = standard_error(gains, units)
         expected_error = None if estimate is None else estimate.error
     too_few = len(units) < MIN_SWEEP_QUERIES
+    alike = _alike(
+        complete, [*tried, sweep.default], test.best, settings, prices=prices
+    )
     return SweepChoice(
         default=sweep.default,
         chosen=tried[test.best],
@@ -74,11 +84,41 @@ def choose_configuration(
         method=test.method,
         beats=not too_few and _is_shown(test, settings),
         too_few=too_few,
-        alike=_alike(
-            complete, [*tried, sweep.default], test.best, settings, prices=prices
-        ),
+        alike=alike,
         effects=tuple(_axis_effects(complete, sweep, settings.level)),
+        cheapest=cheapest_of({name: _dollars(prices, name) for name in alike}),
+        edges=tuple(_grid_edges(sweep, tried[test.best])) if test.gain > 0 else (),
     )
+
+
+def _dollars(prices: RetrieverPrices, name: str) -> float:
+    return prices.get(name, UNKNOWN_PRICE).usd_per_million
+
+
+def _grid_edges(sweep: Sweep, chosen: str) -> Iterator[GridEdge]:
+    """Yield the axes whose largest or smallest number is the chosen one.
+
+    Whole documents are no number. Below 0, and above 1 of an axis of shares, there is
+    nothing to try.
+    """
+    for axis, index in sweep.configurations[chosen].items():
+        values = sweep.axes[axis]
+        numbers = [
+            number
+            for number in values
+            if isinstance(number, int | float) and not isinstance(number, bool)
+        ]
+        if axis.endswith("chunk.size"):
+            numbers = [size for size in numbers if size]
+        if len(numbers) < MIN_EDGE_VALUES or values[index] not in numbers:
+            continue
+        label = label_axis(values, axis)[index]
+        smallest = min(numbers)
+        largest = max(numbers)
+        if values[index] == largest and not (largest == 1 and smallest >= 0):
+            yield GridEdge(axis, label, is_largest=True)
+        elif values[index] == smallest and smallest != 0:
+            yield GridEdge(axis, label, is_largest=False)
 
 
 def _bounded_low(test: MaxTResult, bounds: ValueRange | None) -> float | None:

@@ -13,6 +13,7 @@ from harness.experiment.raw_table import (
     RetrieverEntry,
     names_in_of,
 )
+from harness.experiment.retriever_config import RetrieverConfig
 from harness.experiment.value_labels import label_axis
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
@@ -22,8 +23,9 @@ MAX_SWEEP_CONFIGURATIONS = 500
 UNSWEPT_KEYS = ("name", "variants", "derive")
 """Keys of a retriever's table that its configurations do not have."""
 
-AcceptsTable = Callable[[RawTable], bool]
-"""Whether a retriever's table has no error."""
+ReadsTable = Callable[[RawTable], RetrieverConfig | None]
+"""Returns the retriever of a table, with all defaults; None if the table has an error.
+"""
 
 
 class ExpandedSweep(NamedTuple):
@@ -78,7 +80,7 @@ class _SweptRetrievers:
     tables: Mapping[str, RawTable]
     of: tuple[str, ...]
     """The retrievers whose configurations are tried."""
-    accepts: AcceptsTable
+    read_table: ReadsTable
 
     def parts_of(self, retriever: str, users: tuple[str, ...] = ()) -> set[str]:
         """Return a retriever and all that it uses, if these are tables of the file.
@@ -136,19 +138,29 @@ class _SweptRetrievers:
         That it has an error of its own does not count: it is reported with the others.
         """
         table = self.tables[retriever].without("variants", "derive")
-        if not self.accepts(table):
+        if self.read_table(table) is None:
             return True
         for number in range(len(axis.values)):
             try:
                 changed = axis.set_value(table, number)
             except NotATable:
                 continue
-            if changed != table and self.accepts(changed):
+            if changed != table and self.read_table(changed) is not None:
                 return True
         return False
 
+    def is_same(self, name: str, table: RawTable) -> bool:
+        """Whether a table is that of a retriever, whatever defaults it writes out."""
+        base = self.tables[name].without(*UNSWEPT_KEYS)
+        if table == base:
+            return True
+        config = self.read_table(table.with_options(name=name))
+        return config is not None and config == self.read_table(
+            base.with_options(name=name)
+        )
 
-def expand_sweep(tables: RawTable, accepts: AcceptsTable) -> ExpandedSweep:
+
+def expand_sweep(tables: RawTable, read_table: ReadsTable) -> ExpandedSweep:
     """Return an experiment with its sweep written out, and the configurations.
 
     The configurations are retrievers. An axis varies every retriever in `of` whose
@@ -156,7 +168,7 @@ def expand_sweep(tables: RawTable, accepts: AcceptsTable) -> ExpandedSweep:
 
     Args:
         tables: those of the experiment, as they are written.
-        accepts: whether a retriever's table has no error.
+        read_table: returns the retriever of a table, None if it has an error.
 
     Raises:
         InputError: with every problem of `[sweep]`.
@@ -164,7 +176,7 @@ def expand_sweep(tables: RawTable, accepts: AcceptsTable) -> ExpandedSweep:
     >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
     >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}
     >>> tables = RawTable({"retrievers": [base], "sweep": sweep})
-    >>> expanded = expand_sweep(tables, lambda table: True)
+    >>> expanded = expand_sweep(tables, lambda table: None)
     >>> [entry.name for entry in expanded.configurations]
     ['words[0.9, 0]', 'words[0.9, 0.4]', 'words[1.2, 0]', 'words[1.2, 0.4]']
     """
@@ -176,9 +188,9 @@ def expand_sweep(tables: RawTable, accepts: AcceptsTable) -> ExpandedSweep:
         raise InputError(
             [_unknown_retriever(name, list(retriever_tables)) for name in unknown]
         )
-    retrievers = _SweptRetrievers(retriever_tables, of, accepts)
+    retrievers = _SweptRetrievers(retriever_tables, of, read_table)
     axes = _read_axes(sweep, retrievers)
-    writer = _ConfigurationWriter(retrievers, axes)
+    writer = _ConfigurationWriter(retrievers, axes, sweep.default)
     count = sum(map(writer.count_configurations, of))
     if count > MAX_SWEEP_CONFIGURATIONS:
         limit = f"at most {MAX_SWEEP_CONFIGURATIONS} are run"
@@ -245,9 +257,12 @@ def _choices(axes: Sequence[_Axis]) -> Iterator[dict[str, int]]:
 class _ConfigurationWriter:
     """Writes the tables of configurations, and of the retrievers that they use."""
 
-    def __init__(self, retrievers: _SweptRetrievers, axes: Sequence[_Axis]) -> None:
+    def __init__(
+        self, retrievers: _SweptRetrievers, axes: Sequence[_Axis], default: str
+    ) -> None:
         self._retrievers = retrievers
         self._axes = axes
+        self._default = default
         self._tables: dict[str, RawTable] = {}
 
     def axes_of(self, retriever: str) -> list[_Axis]:
@@ -261,7 +276,8 @@ class _ConfigurationWriter:
     def write(self, swept: str, choices: Mapping[str, int]) -> str:
         """Write one configuration of a retriever in `of`, and return its name.
 
-        If it is the same as the retriever's table, it is that retriever.
+        If it is the same as the retriever's table, it is that retriever; likewise the
+        default.
         """
         return self._write_part(swept, swept, choices)
 
@@ -287,8 +303,11 @@ class _ConfigurationWriter:
                 for inner in of
             ]
             table = table.with_options(of=parts)
-        if table == base:
+        if self._retrievers.is_same(part, table):
             return part
+        has_default = part == swept and self._default in self._retrievers.tables
+        if has_default and self._retrievers.is_same(self._default, table):
+            return self._default
         labels = [axis.labels[choices[axis.key]] for axis in axes]
         name = f"{part}[{', '.join(labels)}]"
         self._tables[name] = table.with_defaults(name=name)

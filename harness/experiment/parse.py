@@ -63,8 +63,8 @@ def parse_experiment(
         with_sweep = tables
         tables = tables.without("sweep")
         with collect_errors(problems):  # the other tables are checked all the same
-            accepts = partial(_is_accepted, allow_code=allow_code)
-            tables, configurations = expand_sweep(with_sweep, accepts)
+            read_table = partial(_read_retriever, allow_code=allow_code)
+            tables, configurations = expand_sweep(with_sweep, read_table)
     retriever_tables = tables.get("retrievers") if "retrievers" in tables else []
     if not isinstance(retriever_tables, list):
         retriever_tables = ["no table"]
@@ -144,15 +144,14 @@ def _parse_retrievers(
     return configs
 
 
-def _is_accepted(table: RawTable, *, allow_code: bool) -> bool:
-    """Whether a retriever's table has no error; one with refused code is not run."""
+def _read_retriever(table: RawTable, *, allow_code: bool) -> RetrieverConfig | None:
+    """Return the retriever of a table; None if it has an error, or refused code."""
     if not allow_code and user_code_in(table.options):
-        return False
+        return None
     try:
-        _parse_retriever(table, "")
+        return _parse_retriever(table, "")
     except InputError:
-        return False
-    return True
+        return None
 
 
 def _refused_code(where: str, code: str) -> Problem:

@@ -206,10 +206,11 @@ def _conclude_sweep(evaluation: Evaluation, choice: SweepChoice) -> Conclusion:
     if choice.beats:
         best_of = f"It has the highest mean of {count_of(tried, 'configuration')}"
         reason = f"{best_of} and is shown to beat {choice.default}."
-        return Conclusion(f"Use {choice.chosen}", reason, step)
+        steps = f"{step} {edge_sentence(choice)}".strip()
+        return Conclusion(f"Use {choice.chosen}", reason, steps)
     others = "The other is not" if tried == 1 else f"None of {tried} others is"
     reason = f"{others} shown to beat it."
-    return Conclusion(f"Keep {choice.default}", reason, "")
+    return Conclusion(f"Keep {choice.default}", reason, edge_sentence(choice))
 
 
 def _leader_reason(evaluation: Evaluation) -> str:
@@ -530,14 +531,31 @@ def _signed(number: float) -> str:
 
 
 def alike_sentence(choice: SweepChoice) -> str:
-    """Return which configurations may be as good as the best, and the cheapest."""
+    """Return which configurations may be as good as the best, and the cheapest.
+
+    None is the cheapest if several cost the same.
+    """
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
     names = join_names(others)
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"
-    cheapest = choice.alike[0]
-    if cheapest == choice.chosen:
-        return f"{names} may be as good as {choice.chosen}, the cheapest of them."
-    return f"{names} may be as good as {choice.chosen}; {cheapest} is the cheapest."
+    sentence = f"{names} may be as good as {choice.chosen}"
+    if choice.cheapest is None:
+        return f"{sentence}."
+    if choice.cheapest == choice.chosen:
+        return f"{sentence}, the cheapest of them."
+    return f"{sentence}; {choice.cheapest} is the cheapest."
+
+
+def edge_sentence(choice: SweepChoice) -> str:
+    """Return where the highest mean is at the edge of the grid; "" if nowhere."""
+    if not choice.edges:
+        return ""
+    edges = [
+        f"the {'largest' if edge.is_largest else 'smallest'} {edge.axis} tried "
+        f"({edge.value})"
+        for edge in choice.edges
+    ]
+    return f"The highest mean has {join_names(edges)}: try values beyond."

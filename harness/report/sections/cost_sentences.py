@@ -1,9 +1,16 @@
 """Costs in sentences."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from harness.english import join_names, names_or_count
-from harness.evaluation.costs import RetrieverCost, retriever_costs
+from harness.evaluation.costs import (
+    RetrieverCost,
+    cheapest_of,
+    fastest_of,
+    is_clearly_faster,
+    retriever_costs,
+)
 from harness.report.numbers import dollars_text
 from harness.report.view import View
 from harness.wording.dates import date_text
@@ -20,46 +27,45 @@ def cost_sentences(view: View) -> list[str]:
 
 
 def _latency_sentences(view: View, costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
-    latencies: dict[str, float] = {}
-    for name in view.ranked:
-        p95 = costs[name].p95
-        if p95 is not None:
-            latencies[name] = p95
-    if not latencies:
+    timed = {name: costs[name] for name in view.ranked if costs[name].p95 is not None}
+    if not timed:
         yield "Latency was not measured: set `[latency] sample = 20`."
         return
-    missing = [name for name in view.ranked if name not in latencies]
+    missing = [name for name in view.ranked if name not in timed]
     if missing:
         yield f"The latency of {names_or_count(missing)} was not measured."
-    if len(latencies) > 1:
-        yield from _fastest_sentence(view, latencies)
+    if len(timed) > 1:
+        yield from _fastest_sentence(view, timed)
     measured_at = max(cost.measured_at for cost in costs.values())
     if measured_at and measured_at[:10] != view.manifest.started[:10]:
         yield f"Latencies were measured on {date_text(measured_at)}."
 
 
-def _fastest_sentence(view: View, latencies: Mapping[str, float]) -> Iterator[str]:
+def _fastest_sentence(view: View, timed: Mapping[str, RetrieverCost]) -> Iterator[str]:
+    """Which retriever is the fastest, if one is beyond the spread of the times."""
     evaluation = view.evaluation
     leader = evaluation.leader
     candidates = [
-        name
-        for name in latencies
-        if name not in evaluation.shown_worse or name == leader
+        name for name in timed if name not in evaluation.shown_worse or name == leader
     ]
     if len(candidates) > 1:
-        fastest = min(candidates, key=latencies.__getitem__)
-        number = numeral(len(candidates))
-        yield f"Of the {number} that may be best, {fastest} is the fastest."
+        fastest = fastest_of({name: timed[name] for name in candidates})
+        if fastest is not None:
+            number = numeral(len(candidates))
+            yield f"Of the {number} that may be best, {fastest} is the fastest."
         return
-    if leader not in latencies:
+    if leader not in timed:
         return
-    fastest = min(latencies, key=latencies.__getitem__)
-    if fastest == leader:
+    if fastest_of(timed) == leader:
         yield f"{leader} is also the fastest."
+        return
+    fastest = min(timed, key=lambda name: timed[name].p95 or 0.0)
+    if not is_clearly_faster(timed[fastest], timed[leader]):
         return
     gap = abs(evaluation.means[leader] - evaluation.means[fastest])
     direction = "higher" if evaluation.measure in evaluation.low_is_good else "lower"
-    speed = _speed_words(latencies[leader] / latencies[fastest])
+    ratio = (timed[leader].p95 or 0.0) / (timed[fastest].p95 or math.inf)
+    speed = _speed_words(ratio)
     yield f"{fastest} answers {speed} than {leader} and scores {gap:.3f} {direction}."
 
 
@@ -89,7 +95,8 @@ def _price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
         return
     if not any(prices.values()):
         yield "All run on this machine: $0."
-    elif len(set(prices.values())) > 1:
-        cheapest = min(prices, key=prices.__getitem__)
+        return
+    cheapest = cheapest_of(prices)
+    if cheapest is not None:
         price = dollars_text(prices[cheapest])
         yield f"{cheapest} is the cheapest: {price} per million queries."

@@ -15,6 +15,7 @@ from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.warning_sentences import warning_sentence
 from harness.evaluation.warnings import WarningKind
+from harness.experiment.value_labels import value_labels
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
@@ -250,6 +251,19 @@ def _settings(name: str) -> tuple[str, ...]:
     return tuple(values.split(", ")) if values else ()
 
 
+def _settings_of_default(view: View) -> tuple[str, ...]:
+    """The default's value of each axis; empty if the grid does not have it."""
+    sweep = view.resolved.sweep
+    if sweep is None or sweep.default not in sweep.configurations:
+        return ()
+    indices = sweep.configurations[sweep.default]
+    return tuple(
+        labels[indices[axis]] if axis in indices else ""
+        for axis, labels in value_labels(sweep).items()
+        if axis != "of"
+    )
+
+
 def _board_lines(
     view: View, board: Board, setting_names: Sequence[str]
 ) -> Iterator[BoardLine]:
@@ -257,6 +271,7 @@ def _board_lines(
     reasons = dict(view.evaluation.failed)
     folded = board.folded
     rows = board.rows
+    settings_of_default = _settings_of_default(view)
     if view.evaluation.sweep is not None:
         # What is in use today is first.
         rows = tuple(sorted(rows, key=lambda row: row.standing != "baseline"))
@@ -266,6 +281,8 @@ def _board_lines(
         settings: tuple[str, ...] = ()
         if setting_names:
             settings = _settings(name) or ("",) * len(setting_names)
+            if row.standing == "baseline":
+                settings = settings_of_default or settings
             name = name.partition("[")[0]
         yield BoardLine(
             row,

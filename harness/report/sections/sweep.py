@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
@@ -64,6 +64,15 @@ class SweepContext:
     choice: SweepChoice
     sentence: str
     timed: bool
+
+    @property
+    def draws_default(self) -> bool:
+        """Whether a map has the default."""
+        return any(
+            cell is not None and cell.name == self.choice.default
+            for grid in self.maps
+            for cell in chain.from_iterable(grid.rows.values())
+        )
 
 
 def sweep_section(view: View) -> Section[SweepContext] | None:

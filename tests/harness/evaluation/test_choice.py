@@ -13,10 +13,12 @@ from harness import records
 from harness.evaluation.evaluate import conclude_scores
 from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.evaluation.sweep import choose_configuration
+from harness.experiment.experiment_tables import Sweep
 from harness.pages import visible_text
 from harness.records import Results
 from harness.stats.settings import Settings
-from harness.wording.conclusion import verdict_lines
+from harness.wording.conclusion import edge_sentence, verdict_lines
 from tests.support.scored import compare, concluded, scored
 from tests.support.successes import MISSED, ran
 
@@ -153,6 +155,23 @@ SWEEP = SweepChoice(
     alike=("a",),
     effects=(),
 )
+
+
+def test_the_best_at_the_edge_of_the_grid_is_said() -> None:
+    numbers = {"k1": [0.3, 0.6, 1.5], "b": [0.2, 0.5]}
+    sweep = Sweep(
+        default="words",
+        of=("words",),
+        axes={axis: tuple(values) for axis, values in numbers.items()},
+        configurations={"words[1.5, 0.2]": {"k1": 2, "b": 0}},
+    )
+    scores = scored({"words": BASE, "words[1.5, 0.2]": BASE + 0.02})
+    choice = choose_configuration(scores, sweep, Settings(), {})
+    assert choice is not None
+    # Two values of b have no inside.
+    assert edge_sentence(choice) == (
+        "The highest mean has the largest k1 tried (1.5): try values beyond."
+    )
 
 
 def test_the_expected_gain_of_a_sweep_has_two_digits_and_its_standard_error() -> None:

@@ -382,12 +382,21 @@ MEASURED = {"stages": (), "measured_at": ""}
             ],
             id="priced",
         ),
+        pytest.param(
+            (1.0, 1.0, 3.0),
+            (13.0, 13.1, 12.9),
+            [],
+            id="equal but for noise",
+        ),
     ],
 )
 def test_costs_in_sentences(view, monkeypatch, prices, latencies, sentences):
     costs = {}
     for name, price, p95 in zip(view.ranked, prices, latencies, strict=True):
-        costs[name] = SimpleNamespace(usd_per_million=price, p95=p95, **MEASURED)
+        p50 = None if p95 is None else 0.8 * p95
+        costs[name] = SimpleNamespace(
+            usd_per_million=price, p50=p50, p95=p95, **MEASURED
+        )
     monkeypatch.setattr(cost_sentences, "retriever_costs", lambda results: costs)
     undecided = shown(
         view.evaluation, **dict.fromkeys(view.evaluation.others, "undecided")
