@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -19,6 +20,7 @@ from harness.console.output import (
     print_warnings,
     rendered_text,
 )
+from harness.english import count_queries, with_minus_sign
 from retrievers.errors import InputError, NotConfirmed, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
@@ -31,14 +33,14 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 def annotate_workflow(
-    results: Results, sentence: str, *, fails: bool, outcome: str, run_label: str
+    table: str, sentence: str, *, fails: bool, outcome: str, run_label: str
 ) -> None:
-    """Print the annotation, and add the paired leaderboard to the summary of the job.
+    """Print the annotation, and add what is compared to the summary of the job.
 
-    Outside of a job, the leaderboard is printed.
+    Outside of a job, the summary is printed.
 
     Args:
-        results: with the leaderboard.
+        table: what is compared, as lines of Markdown.
         sentence: the result of the gate.
         fails: whether the job fails.
         outcome: the word of the result, such as "worse".
@@ -50,10 +52,7 @@ def annotate_workflow(
     level = "error" if fails else "notice"
     message = _escape_command(f"{sentence}; {run_label}")
     print_lines(f"::{level} title=Retrieval gate: {outcome}::{message}")
-    text = (
-        f"### Retrieval gate: {outcome}\n\n{sentence}.\n\n"
-        f"```text\n{_leaderboard_text(results)}\n```\n\n{run_label}\n"
-    )
+    text = f"### Retrieval gate: {outcome}\n\n{sentence}.\n\n{table}\n\n{run_label}\n"
     path = os.environ.get(SUMMARY_VARIABLE, "")
     if not path:
         print_lines(*text.splitlines())
@@ -62,12 +61,52 @@ def annotate_workflow(
         file.write(text)
 
 
-def _leaderboard_text(results: Results) -> str:
+def _summary_table(request: GateRequest, verdict: Gate) -> str:
+    """Return the leaderboard; for two folders, the means before and after."""
+    if request.earlier is not request.results:
+        return _change_table(request, verdict)
     from harness.evaluation.evaluation_file import read_or_evaluate
 
-    board = read_or_evaluate(results).board
+    board = read_or_evaluate(request.results).board
     # A fence in a name would end the block.
-    return rendered_text(leaderboard_in_letters, board).replace("`", "'")
+    text = rendered_text(leaderboard_in_letters, board).replace("`", "'")
+    return f"```text\n{text}\n```"
+
+
+def _change_table(request: GateRequest, verdict: Gate) -> str:
+    """Return the means of both folders with their difference, in Markdown."""
+    measure = request.results.manifest.resolved.primary
+    before = "before"
+    after = "after"
+    first_cell = _escape_cell(request.challenger)
+    if request.baseline != request.challenger:
+        before = f"before: {_escape_cell(request.baseline)}"
+        after = f"after: {first_cell}"
+        first_cell = ""
+    difference = with_minus_sign(f"{verdict.mean_difference:+z.4f}")
+    cells = (
+        first_cell,
+        f"{verdict.baseline_mean:.4f}",
+        f"{verdict.challenger_mean:.4f}",
+        difference,
+    )
+    queries = count_queries(verdict.n)
+    return "\n".join(
+        (
+            f"| {measure}, {queries} | {before} | {after} | difference |",
+            "| --- | ---: | ---: | ---: |",
+            f"| {' | '.join(cells)} |",
+        )
+    )
+
+
+def _escape_cell(name: str) -> str:
+    r"""Return a retriever's name as text of a cell.
+
+    >>> _escape_cell("a|b[2]")
+    'a\\|b\\[2]'
+    """
+    return re.sub(r"([\\`*_\[|<])", r"\\\1", name)
 
 
 def _escape_command(text: str) -> str:
@@ -242,7 +281,7 @@ def _print_gate(
         print_warnings(note)
     if form == "github":
         annotate_workflow(
-            results,
+            _summary_table(request, verdict),
             sentence,
             fails=fails,
             outcome=verdict.outcome.value,

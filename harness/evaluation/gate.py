@@ -36,6 +36,7 @@ from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean
 from harness.stats.looks import settings_at_look
 from harness.stats.paired_tests import (
+    NOT_SHOWABLE,
     EquivalenceMargin,
     min_units_for_margin,
     non_inferiority_tests,
@@ -145,9 +146,11 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         outcome=outcome,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
+        baseline_mean=mean(columns[BASELINE_ARM], units.weights),
+        challenger_mean=mean(columns[CHALLENGER_ARM], units.weights),
         mean_difference=row.mean_difference,
         margin=margin,
-        p_value=test.greater,
+        p_value=None if test is NOT_SHOWABLE else test.greater,
         p_worse=row.p_value,
         is_worse=is_worse,
         needed=needed,
@@ -377,11 +380,16 @@ class Gate:
     n: int
     clusters: int | None
     """Clusters of queries; None if none are declared."""
+    baseline_mean: float
+    challenger_mean: float
     mean_difference: float
     """mean(challenger) - mean(baseline)."""
     margin: float
-    p_value: float
-    """One-sided p of the test against the margin."""
+    p_value: float | None
+    """One-sided p of the test against the margin.
+
+    None if none was made: too few queries, or the range is unknown.
+    """
     p_worse: float
     """Two-sided, uncorrected p of the deciding test of the difference."""
     is_worse: bool
@@ -398,7 +406,7 @@ class Gate:
     label_reason: LabelReason | None = None
     """Why nothing is shown of two states of a corpus, if labels are missing."""
     to_label: int = 0
-    """New documents among the first hits that have no label."""
+    """Pairs of a query and a new document among its first hits, without a label."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: it cannot pass then."""
 

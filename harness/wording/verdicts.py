@@ -251,10 +251,8 @@ def gate_sentence(gate: Gate) -> str:
         p = p_phrase(gate.p_worse)
         sentence = f"worse on {queries} ({numbers}, p {p})"
     elif gate.outcome is GateOutcome.PASSED:
-        p = p_phrase(gate.p_value)
-        sentence = (
-            f"passed: not worse by {gate.margin:g} on {queries} ({numbers}, p {p})"
-        )
+        numbers += _margin_p_words(gate)
+        sentence = f"passed: not worse by {gate.margin:g} on {queries} ({numbers})"
         if gate.is_worse:
             sentence += "; worse, but within the margin"
     else:
@@ -286,8 +284,13 @@ def _not_shown_words(gate: Gate) -> str:
         return (
             f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({remedy})"
         )
-    numbers += f", p {p_phrase(gate.p_value)}"
+    numbers += _margin_p_words(gate)
     return f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({numbers})"
+
+
+def _margin_p_words(gate: Gate) -> str:
+    """Return the p of the margin; "" if it was not tested."""
+    return "" if gate.p_value is None else f", p {p_phrase(gate.p_value)}"
 
 
 def _missed_defect(gate: Gate) -> str:

@@ -90,6 +90,42 @@ def test_an_outcome_that_does_not_fail_is_a_notice_in_a_job(
     assert lenient.startswith("::notice title=Retrieval gate: not shown::not shown: ")
 
 
+@pytest.mark.parametrize(
+    ("challenger", "head", "row"),
+    [
+        ("b", "| before | after | difference |", "| b | "),
+        ("a", "| before: b | after: a | difference |", "|  | "),
+    ],
+)
+def test_the_summary_of_two_folders_has_both_means_and_their_difference(
+    results: Results,
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    challenger: str,
+    head: str,
+    row: str,
+) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    earlier = shutil.copytree(results.folder, tmp_path / "earlier")
+    gate = words(results, challenger, "b", "0.9")
+    call(*gate, "--from", earlier, "--format", "github", code=0)
+    text = summary.read_text(encoding="utf-8")
+    scores = results.scores
+    primary = results.manifest.resolved.primary
+    means = scores[scores["measure"] == primary].groupby("retriever")["value"].mean()
+    before, after = (means[name] for name in ("b", challenger))
+    difference = f"{after - before:+.4f}"
+    assert head in text
+    assert f"{row}{before:.4f} | {after:.4f} | {difference} |" in text
+
+
+def test_no_test_has_no_p_in_the_json(results: Results, call: Call) -> None:
+    gate = words(results, "b", "a", "0.01")
+    assert json.loads(call(*gate, "--json", code=1).out)["p_value"] is None
+
+
 def test_a_gate_finds_worse_without_a_correction(results: Results, call: Call) -> None:
     """One challenger: the sign test of 1 won and 8 lost, 2 x 10 / 2^9."""
     told = call(*words(results, "b", "a", "0.1"), code=1)
