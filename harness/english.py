@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 MIN_LONG_NAME = 16
 """Characters above which the common prefix of names is worth setting once."""
@@ -10,18 +11,43 @@ MIN_PREFIX = 5
 WORD_MARKS = "-_/.: "
 """Characters between the words of a name."""
 MINUS_SIGN = "\N{MINUS SIGN}"
+SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def p_text(p: float) -> str:
     """Return a p-value for people: three digits, and a bound below 1e-12.
 
-    Below it approximations are a few percent off. The terminal shows this text; the
-    page and the tables for a paper show the same digits with a power of ten.
+    Below it approximations are a few percent off. Every door has the same form.
 
     >>> p_text(0.046875), p_text(1.5e-9), p_text(3e-308)
-    ('0.0469', '1.50e-09', '< 1e-12')
+    ('0.0469', '1.50×10⁻⁹', '< 10⁻¹²')
     """
-    return "< 1e-12" if p < 1e-12 else f"{p:#.3g}"
+    digits, power = p_digits(p)
+    if not power:
+        return digits
+    factor = "< " if digits == "<" else f"{digits}×"
+    return f"{factor}10{str(power).translate(SUPERSCRIPT_DIGITS)}"
+
+
+class PDigits(NamedTuple):
+    """A p-value with three digits."""
+
+    digits: str
+    """"<" if only a bound is given."""
+    power: int
+    """The power of ten; 0 if none is written."""
+
+
+def p_digits(p: float) -> PDigits:
+    """Return a p-value's three digits and its power of ten.
+
+    >>> p_digits(1.5e-9)
+    PDigits(digits='1.50', power=-9)
+    """
+    if p < 1e-12:
+        return PDigits("<", -12)
+    digits, _, power = f"{p:#.3g}".partition("e")
+    return PDigits(digits, int(power or 0))
 
 
 def with_minus_sign(numbers: str) -> str:
@@ -37,7 +63,7 @@ def p_relation(p: str) -> str:
     """Return a p-value as it follows its name: equal, or below a bound.
 
     >>> p_relation(p_text(0.5)), p_relation(p_text(0.0))
-    ('= 0.500', '< 1e-12')
+    ('= 0.500', '< 10⁻¹²')
     """
     return p if p.startswith("<") else f"= {p}"
 
@@ -79,6 +105,15 @@ def count_units(queries: int, clusters: int | None) -> str:
     if clusters is None:
         return count_queries(queries)
     return f"{count_queries(queries)} ({count_of(clusters, 'cluster')})"
+
+
+def possessive(name: str) -> str:
+    """Return the possessive of a name.
+
+    >>> possessive("bm25"), possessive("ours")
+    ("bm25's", "ours'")
+    """
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def join_names(names: Sequence[str]) -> str:

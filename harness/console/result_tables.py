@@ -18,7 +18,7 @@ from harness.console.score_tables import (
     score_cell,
     summarized_retrievers,
 )
-from harness.english import count_units, p_text
+from harness.english import count_units, p_text, percent_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -55,7 +55,11 @@ def leaderboard_table(
     columns = [
         TextColumn("", table.order, left_aligned=True, wraps=True),
         table.means_column(primary, digits=4),
-        _intervals_column(table.intervals(), "{:z.3f}", level, drop_rank=1),
+        TextColumn(
+            f"{percent_text(level)} %\ninterval",
+            _interval_cells(table.intervals(), "{:z.3f}"),
+            drop_rank=1,
+        ),
     ]
     for drop_rank, measure in enumerate(other_measures, start=2):
         columns.append(table.means_column(measure, digits=3, drop_rank=drop_rank))
@@ -160,7 +164,11 @@ def _test_columns(
         TextColumn(
             "a - b", [f"{row.mean_difference:+z.4f}" for row in rows], drop_rank=1
         ),
-        _intervals_column(intervals, "{:+z.3f}", settings.level, drop_rank=3),
+        TextColumn(
+            f"{percent_text(settings.level)} % CI,\npair alone",
+            _interval_cells(intervals, "{:+z.3f}"),
+            drop_rank=3,
+        ),
         TextColumn(
             "won/tied/\nlost",
             [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows],
@@ -199,9 +207,7 @@ class _IntervalEnds(NamedTuple):
     method: str
 
 
-def _intervals_column(
-    intervals: Sequence[_IntervalEnds], form: str, level: float, *, drop_rank: int
-) -> TextColumn:
+def _interval_cells(intervals: Sequence[_IntervalEnds], form: str) -> list[str]:
     """Confidence intervals; an interval without width is not estimable."""
     cells: list[str] = []
     for low, high, method in intervals:
@@ -209,4 +215,4 @@ def _intervals_column(
             cells.append(NO_INTERVAL_TEXT)
         else:
             cells.append(f"{form.format(low)} … {form.format(high)}")
-    return TextColumn(f"{100 * level:.3g} %\ninterval", cells, drop_rank=drop_rank)
+    return cells

@@ -8,6 +8,7 @@ from harness.english import (
     first_names,
     join_names,
     names_or_count,
+    possessive,
     rising_run_count,
     shared_word_count,
     tied_run_count,
@@ -66,8 +67,8 @@ def warning_sentence(warning: RunWarning) -> str:
     """Return one warning of a run in words.
 
     >>> print(warning_sentence(Unjudged("b", "a", 0.25, leader_share=0.04, cutoff=10)))
-    25 % of b's first 10 hits have no label (4 % of a's): documents without a label \
-count as irrelevant.
+    25 % of the first 10 hits of b have no label (4 % of those of a): documents \
+without a label count as irrelevant.
     """
     return SENTENCES[warning.kind](warning)
 
@@ -135,24 +136,24 @@ def _matched_ids_sentence(warning: MatchedIds) -> str:
     ]
     example = warning.example.rpartition(" (by ")[0] or warning.example
     return (
-        f"{warning.retriever}'s ids differ from those of the documents "
+        f"{possessive(warning.retriever)} ids differ from those of the documents "
         f"and were matched: {', '.join(counts)} (e.g. {example})."
     )
 
 
 def _unjudged_sentence(warning: Unjudged) -> str:
     worst = warning.retriever
-    hits = f"{_percent(warning.share)} of {worst}'s first {warning.cutoff:.0f} hits"
-    hits += " have no label"
+    top = f"the first {warning.cutoff:.0f} hits of {worst}"
+    hits = f"{_percent(warning.share)} of {top} have no label"
     if worst != warning.leader:
-        hits += f" ({_percent(warning.leader_share)} of {warning.leader}'s)"
+        hits += f" ({_percent(warning.leader_share)} of those of {warning.leader})"
     return f"{hits}: {UNLABELLED_NOTE}."
 
 
 def _judged_gap_sentence(warning: JudgedGap) -> str:
     more = warning.more
-    shares = f"{_percent(warning.more_share)} of {more}'s hits have a label, "
-    shares += f"{_percent(warning.less_share)} of {warning.less}'s"
+    shares = f"{_percent(warning.more_share)} of the hits of {more} have a label, "
+    shares += f"{_percent(warning.less_share)} of those of {warning.less}"
     return f"{shares}: {UNLABELLED_NOTE}, which favours {more}."
 
 

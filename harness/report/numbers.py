@@ -4,8 +4,6 @@ import math
 
 from harness.english import p_text, with_minus_sign
 
-SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
 
 def score_text(value: float | None) -> str:
     """Return a score with three decimals; a dash if it is None.
@@ -63,11 +61,7 @@ def power_p_text(p: float | None) -> str:
     """
     if p is None or math.isnan(p):
         return "–"
-    digits, _, power = p_text(p).partition("e")
-    if not power:
-        return digits
-    factor = "< " if digits == "< 1" else f"{digits}×"
-    return f"{factor}10{str(int(power)).translate(SUPERSCRIPT_DIGITS)}"
+    return p_text(p)
 
 
 def number_text(value: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from harness.english import count_of, count_units, p_text, percent_text
+from harness.english import count_of, count_units, p_digits, percent_text
 from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
 from harness.report.report_file import ReportFile
@@ -140,8 +140,8 @@ def _latex_number(value: float | None, form: str) -> Markup:
 def _latex_p(p: float | None) -> Markup:
     if p is None:
         return Markup("--")
-    digits, _, power = p_text(p).partition("e")
+    digits, power = p_digits(p)
     if not power:
         return Markup(f"${digits}$")  # noqa: S704 - a number
-    factor = "<" if digits == "< 1" else rf"{digits}\times"
-    return Markup(f"${factor}10^{{{int(power)}}}$")  # noqa: S704 - a number
+    factor = digits if digits == "<" else rf"{digits}\times"
+    return Markup(f"${factor}10^{{{power}}}$")  # noqa: S704 - a number

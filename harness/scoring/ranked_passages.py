@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from harness.english import possessive
 from harness.measures import Measure
 from harness.measures.score import RankedPassages
 from harness.scoring.scores import RankedIds, Rankings, ranked_ids
@@ -28,7 +29,7 @@ def passages_of_rankings(
     passages: dict[str, Sequence[Passage]] = {}
     for query_id, ranking in rankings.items():
         if ranking.passages is None and len(ranking):
-            problem = f"{retriever}'s rankings keep no passages"
+            problem = f"{possessive(retriever)} rankings keep no passages"
             remedy = "name the measure in the experiment, and run it again"
             raise InputError(Problem(f"measure {str(reading[0])!r}", problem, remedy))
         passages[query_id] = ranking.passages or ()

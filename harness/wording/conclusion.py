@@ -13,6 +13,7 @@ from harness.english import (
     p_relation,
     p_text,
     percent_text,
+    possessive,
     short_p_text,
     with_minus_sign,
 )
@@ -265,9 +266,12 @@ def _too_few_reason(evaluation: Evaluation) -> str:
         return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
     verb = "differs" if differing == 1 else "differ"
     level = short_p_text(settings.alpha).rstrip("0")
+    correction = ""
+    if pairs > 1:
+        correction = f" after correction for {pairs} pairs"
     return (
-        f"With {count_of(differing, 'query')} that {verb} no p can reach {level}; "
-        f"{needed} are needed."
+        f"With {count_of(differing, 'query')} that {verb} no p can reach {level}"
+        f"{correction}; {needed} are needed."
     )
 
 
@@ -293,7 +297,8 @@ def _choice_detail(evaluation: Evaluation) -> str:
     if choice is None or not evaluation.is_chosen:
         return ""
     p = p_relation(p_text(choice.p_choice))
-    sentence = f"{evaluation.leader}'s test against its closest rival decides (p {p})"
+    leader = possessive(evaluation.leader)
+    sentence = f"{leader} test against its closest rival decides (p {p})"
     if not _has_interval_at_zero(evaluation):
         return f"{sentence}."
     return f"{sentence}; the intervals, for all rows at once, are wider."
@@ -454,7 +459,9 @@ def lead_sentence(evaluation: Evaluation) -> str:
         row = row.swapped
     lead = f"{row.mean_difference:.3f}"
     if row.ci_low is not None and row.ci_high is not None:
-        lead += f" ({row.ci_low:z.3f} to {row.ci_high:z.3f})"
+        level = percent_text(evaluation.settings.level)
+        ends = f"{row.ci_low:z.3f} to {row.ci_high:z.3f}"
+        lead += f" ({level} % CI of this pair alone: {ends})"
     return f"Mean ahead of {other} by {with_minus_sign(lead)}."
 
 

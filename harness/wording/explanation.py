@@ -8,6 +8,7 @@ from harness.english import (
     p_relation,
     p_text,
     percent_text,
+    possessive,
     with_minus_sign,
 )
 from harness.evaluation.explain import Explanation, Silence, SliceFinding
@@ -138,10 +139,10 @@ def slice_phrase(name: SliceName) -> str:
     if name.declared_field:
         return f"the field {name.declared_field} {_condition_words(name)}"
     if name.property_name.startswith(TRUNCATED_BY):
-        retriever = name.property_name.removeprefix(TRUNCATED_BY)
+        retriever = possessive(name.property_name.removeprefix(TRUNCATED_BY))
         if name.value:
-            return f"{retriever}'s model read only the start of every relevant document"
-        return f"{retriever}'s model read a relevant document to its end"
+            return f"{retriever} model read only the start of every relevant document"
+        return f"{retriever} model read a relevant document to its end"
     return PHRASES[name.property_name](name)
 
 

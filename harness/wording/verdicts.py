@@ -16,6 +16,7 @@ from harness.english import (
     p_relation,
     p_text,
     percent_text,
+    possessive,
     with_minus_sign,
 )
 from harness.evaluation.abstention import Abstention, ScoreThreshold
@@ -150,7 +151,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
 def _pair_numbers(row: Comparison, settings: Settings) -> str:
     difference = f"{row.mean_difference:+.4f}"
     if row.ci_low is not None and row.ci_high is not None:
-        level = f"{percent_text(settings.level)} % interval"
+        level = f"{percent_text(settings.level)} % interval of this pair"
         difference += f" ({level} {row.ci_low:+.4f} to {row.ci_high:+.4f})"
     numbers = f"mean difference in {row.measure} {with_minus_sign(difference)}"
     numbers += f", adjusted p {p_phrase(row.p_adjusted)}"
@@ -172,7 +173,7 @@ def _difference_words(row: Comparison, settings: Settings) -> str:
     relation = "higher"
     if (row.mean_difference > 0) != (better == row.a):
         relation = "lower, which is better,"
-    return f"{better}'s mean is {relation} than {worse}'s"
+    return f"{possessive(better)} mean is {relation} than {possessive(worse)}"
 
 
 def trials_sentence(trial_means: Mapping[str, Sequence[float]]) -> str:
@@ -228,7 +229,7 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
             if p <= settings.alpha:
                 name = row.a if row.mean_difference > 0 else row.b
                 test = f"sign-flip p {p_phrase(p)}"
-                opposites.append(f"{name}'s mean is higher ({test})")
+                opposites.append(f"{possessive(name)} mean is higher ({test})")
         elif row.p_wilcoxon_adjusted is not None:
             p = row.p_wilcoxon_adjusted
             if p <= settings.alpha:

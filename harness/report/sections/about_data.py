@@ -104,10 +104,10 @@ def _label_sentences(view: View) -> Iterator[str]:
     if not names:
         return
     first, *others = names
-    sentence = f"{100 * shares[first]:.0f} % of {first}'s first {view.cutoff} documents"
-    sentence += " have a label"
+    top = f"the first {view.cutoff} documents of {first}"
+    sentence = f"{100 * shares[first]:.0f} % of {top} have a label"
     for name in others:
-        sentence += f", {100 * shares[name]:.0f} % of {name}'s"
+        sentence += f", {100 * shares[name]:.0f} % of those of {name}"
     yield f"{sentence}."
 
 

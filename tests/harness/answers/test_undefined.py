@@ -178,7 +178,9 @@ def test_if_low_is_good_the_verdict_is_reversed_and_the_numbers_stay(
     assert high_row.mean_difference == low_row.mean_difference < 0
     assert (high.leader, high.shown_worse) == ("b", ("a",))
     assert (low.leader, low.shown_worse) == ("a", ("b",))
-    assert lead_sentence(low) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
+    assert lead_sentence(low) == (
+        "Mean ahead of b by 0.325 (95 % CI of this pair alone: 0.210 to 0.440)."
+    )
     (board_row,) = low.board.rows[1:]
     assert (board_row.retriever, board_row.wins, board_row.losses) == ("b", 0, 12)
 

@@ -162,7 +162,7 @@ SLIGHTLY = {"margin": 0.05}
             B,
             {},
             WORSE,
-            "worse on 200 queries (difference −0.0198, p < 1e-12)",
+            "worse on 200 queries (difference −0.0198, p < 10⁻¹²)",
         ),
         (
             B[::-1],
@@ -205,7 +205,7 @@ SLIGHTLY = {"margin": 0.05}
             {},
             WORSE,
             # All 40 lose: 2 of 2^40 signs.
-            "worse on 40 queries (difference −0.0100, p = 1.82e-12)",
+            "worse on 40 queries (difference −0.0100, p = 1.82×10⁻¹²)",
         ),
         (
             np.ones(1),
