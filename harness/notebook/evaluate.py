@@ -15,6 +15,7 @@ from harness.notebook.dataset_in_memory import source_in_memory
 from harness.notebook.document_values import Conditions, parse_conditions
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
+from harness.records.staging import TEMPORARY_PREFIX
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
@@ -118,7 +119,7 @@ def evaluate(
         "retrievers": retriever_tables(retrievers),
         **more,
     }
-    folder = tempfile.mkdtemp(prefix="harness-")
+    folder = tempfile.mkdtemp(prefix=TEMPORARY_PREFIX)
     try:
         with progress_display(progress) as watch:
             results = pipeline.run(tables, RunOptions(folder, on_progress=watch))

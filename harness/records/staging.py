@@ -15,6 +15,8 @@ from retrievers.remedy import Option, compose_remedy
 
 REPORT_FILE = "report.html"
 """The last file of a run with a report, after the manifest: its folder is complete."""
+TEMPORARY_PREFIX = "harness-"
+"""The start of the name of a temporary folder of results that nobody named."""
 OTHER_FOLDER = compose_remedy("choose another folder of results", Option("--results"))
 LOCKED = (
     "another run of this experiment is writing here",

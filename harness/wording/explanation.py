@@ -36,7 +36,7 @@ SUGGESTION_LINES: Mapping[Suggestion, str] = {
     Suggestion.CHUNK: "What may help: cut documents into chunks",
     Suggestion.DENSE: "What may help: a dense or hybrid retriever",
     Suggestion.LEXICAL: "What may help: bm25 or a hybrid retriever",
-    Suggestion.LONG_QUERIES: "What may help with long queries",
+    Suggestion.LONG_QUERIES: "What may help with long queries: a fusion and a reranker",
 }
 SUGGESTION_ANCHORS: Mapping[Suggestion, str] = {
     Suggestion.CHUNK: "truncated-documents",

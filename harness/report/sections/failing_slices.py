@@ -12,10 +12,10 @@ from harness.records import PropertyValue
 from harness.report.sections.query_groups import QueryGroup, order_by_loss
 from harness.report.view import View, runner_up
 from harness.wording.explanation import (
+    SUGGESTION_LINES,
     explanation_sentences,
     property_text,
     slice_phrase,
-    suggestion_line,
 )
 
 
@@ -63,7 +63,7 @@ def failing_slices(view: View) -> FailingSlices:
     return FailingSlices(
         "" if nothing_found else sentences[0],
         sentences,
-        tuple(map(suggestion_line, suggestions)),
+        tuple(SUGGESTION_LINES[suggestion] for suggestion in suggestions),
         tuple(group for group in groups if group.count),
     )
 

@@ -1,17 +1,21 @@
 """How to run an experiment again."""
 
 import shlex
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import tomli_w
 
+from harness.experiment import walk_texts
 from harness.pages import visible_text
 from harness.records import Manifest, Results
+from harness.records.staging import TEMPORARY_PREFIX
 from harness.report.paper import Citation, citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
+from retrievers.options.user_code import OBJECT_PREFIX
 from retrievers.types import stored_facts
 
 
@@ -32,7 +36,7 @@ class ProvenanceContext:
     facts: dict[str, list[NamedText]]
     """Retriever -> what it used, for those that tell it."""
     folder: str
-    """The results folder, as commands on the page name it."""
+    """The results folder, as commands on the page name it; "" if none can."""
     quote: list[Citation]
 
 
@@ -42,7 +46,7 @@ def provenance_section(view: View) -> Section[ProvenanceContext]:
         experiment=visible_text(tomli_w.dumps(view.manifest.experiment.options)),
         machine=_machine_facts(view.manifest),
         facts=_facts_by_retriever(view.manifest),
-        folder=results_path(view.results),
+        folder=reproducible_path(view.results),
         quote=citation_texts(view),
     )
     return Section("again", "Run it again", context)
@@ -56,6 +60,21 @@ def _facts_by_retriever(manifest: Manifest) -> dict[str, list[NamedText]]:
         if texts:
             facts[name] = [NamedText(key, text) for key, text in texts.items()]
     return facts
+
+
+def reproducible_path(results: Results) -> str:
+    """The path of results that `harness reproduce` can repeat; "" if it cannot.
+
+    It cannot if the folder is temporary, or if the experiment names objects of Python.
+    """
+    temporary = Path(tempfile.gettempdir()).resolve()
+    parent = results.folder.resolve().parent
+    if parent.parent == temporary and parent.name.startswith(TEMPORARY_PREFIX):
+        return ""
+    texts = walk_texts(results.manifest.experiment.options)
+    if any(text.startswith(OBJECT_PREFIX) for _, text in texts):
+        return ""
+    return results_path(results)
 
 
 def results_path(results: Results) -> str:

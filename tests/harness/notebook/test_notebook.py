@@ -688,6 +688,14 @@ def test_results_without_labels_have_no_sentences():
     assert "No query has labels" in unlabelled._repr_html_()
 
 
+def test_the_page_of_data_in_memory_names_no_command_that_cannot_work(
+    results, tmp_path
+):
+    saved = harness.open_results(results.save(tmp_path / "saved"))
+    for page in (results.report(), saved.report()):
+        assert "harness reproduce" not in page.read_text(encoding="utf-8")
+
+
 def test_the_report_is_written_to_a_file(results, tmp_path):
     page = results.report(tmp_path / ".page")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
