@@ -251,12 +251,31 @@ def verdict_text(
         yield text_line(f"! {shorten(warning)}")
     # Costs that have no room in the leaderboard come after the verdict.
     yield from tables
+    yield from _missing_cost_lines(costs or {})
     if verdict.next_step:
         yield text_line(shorten(verdict.next_step))
     if verdict.command:
         yield command_line(verdict.command)
     if explain:
         yield from _explanation_tables(evaluation, width=width)
+
+
+def _missing_cost_lines(
+    costs: Mapping[str, RetrieverCost],
+) -> Iterator[RenderableType]:
+    """What "?" and "–" of the costs mean, where that is known."""
+    from harness.wording.missing_costs import (
+        unknown_price_sentences,
+        unmeasured_latency_sentences,
+    )
+
+    cached = {name: cost for name, cost in costs.items() if cost.is_cached}
+    sentences = [
+        *unmeasured_latency_sentences(cached),
+        *unknown_price_sentences(costs),
+    ]
+    for sentence in sentences:
+        yield text_line(sentence.replace("`", ""), "dim")
 
 
 def _shown_board(board: Board, *, explain: bool) -> Board:

@@ -5,7 +5,7 @@ A retriever's cost includes that of all that it uses.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from retrievers.types import Floats, Price
 
 QUERY_STAGES = ("embed-queries", "search", "fuse", "rerank")
 """The stages of every query; the other stages are of the corpus, and run once."""
+PRICE_KEYS = {"embed-queries": "encoder.price", "rerank": "rerank.price"}
+"""Stage of a query -> the key that states its price."""
 FREE_SEARCH_KINDS = ("dense", "sparse", "multivector", "qdrant-fusion", "bm25")
 """Kinds that search here, for nothing; any other search may have a price."""
 
@@ -41,6 +43,10 @@ class RetrieverCost(NamedTuple):
     seconds: float
     """Wall time of indexing and searching in this run, without measuring latency."""
     vector_bytes: float | None
+    price_keys: tuple[str, ...] = ()
+    """Keys of the experiment that would state prices that are unknown."""
+    is_cached: bool = False
+    """Whether its latency is unknown because the cache had all of a stage."""
 
     @property
     def p50(self) -> float | None:
@@ -159,8 +165,14 @@ def _retriever_cost(
     for part in parts:
         part_rows += rows.get(part, ())
     timed_rows = [row for row in part_rows if row.latency is not None]
+    untimed_rows = [row for row in part_rows if row.latency is None]
     if {row.retriever for row in timed_rows} != {*parts}:
         timed_rows = []  # latency is known only if that of every part is
+    # With a table of latency, what is missing was not asked for, or failed.
+    is_declared = "latency" in manifest.experiment.options
+    is_cached = not (timed_rows or is_declared) and any(
+        map(_is_from_cache, untimed_rows)
+    )
     dates = [row.latency.measured_at for row in timed_rows if row.latency is not None]
     return RetrieverCost(
         usd=math.fsum(row.usd for row in part_rows),
@@ -169,7 +181,24 @@ def _retriever_cost(
         measured_at=max(dates, default=""),
         seconds=math.fsum(row.seconds for row in part_rows if row.stage != "latency"),
         vector_bytes=_vector_bytes(parts, manifest),
+        price_keys=tuple(dict.fromkeys(_price_keys(part_rows, manifest))),
+        is_cached=is_cached,
     )
+
+
+def _price_keys(rows: Sequence[CostRow], manifest: Manifest) -> Iterator[str]:
+    """Yield the keys that would state unknown prices; a search has none."""
+    for row in rows:
+        is_unknown = row.stage in PRICE_KEYS and (
+            _stage_usd_per_million(row, manifest) is None
+        )
+        if is_unknown:
+            yield PRICE_KEYS[row.stage]
+
+
+def _is_from_cache(row: CostRow) -> bool:
+    """Whether the cache had all that a stage of queries needed."""
+    return row.stage in QUERY_STAGES and 0 < row.texts <= row.cached
 
 
 def _stage_percentiles(rows: Sequence[CostRow]) -> tuple[StagePercentiles, ...]:

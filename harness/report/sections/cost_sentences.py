@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from harness.english import join_names, names_or_count
 from harness.evaluation.costs import (
     RetrieverCost,
     cheapest_of,
@@ -14,6 +13,10 @@ from harness.evaluation.costs import (
 from harness.report.numbers import dollars_text
 from harness.report.view import View
 from harness.wording.dates import date_text
+from harness.wording.missing_costs import (
+    unknown_price_sentences,
+    unmeasured_latency_sentences,
+)
 from harness.wording.numerals import numeral
 
 MIN_TIMES_FASTER = 1.5
@@ -29,11 +32,12 @@ def cost_sentences(view: View) -> list[str]:
 def _latency_sentences(view: View, costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
     timed = {name: costs[name] for name in view.ranked if costs[name].p95 is not None}
     if not timed:
+        if any(cost.is_cached for cost in costs.values()):
+            yield from unmeasured_latency_sentences(costs)
+            return
         yield "Latency was not measured: set `[latency] sample = 20`."
         return
-    missing = [name for name in view.ranked if name not in timed]
-    if missing:
-        yield f"The latency of {names_or_count(missing)} was not measured."
+    yield from unmeasured_latency_sentences({name: costs[name] for name in view.ranked})
     if len(timed) > 1:
         yield from _fastest_sentence(view, timed)
     measured_at = max(cost.measured_at for cost in costs.values())
@@ -81,11 +85,8 @@ def _speed_words(ratio: float) -> str:
 
 
 def _price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
-    unknown = [name for name, cost in costs.items() if cost.usd_per_million is None]
-    if unknown:
-        verb = "is" if len(unknown) == 1 else "are"
-        noun = "price" if len(unknown) == 1 else "prices"
-        yield f"The {noun} of {join_names(unknown)} {verb} unknown: set price."
+    unknown = list(unknown_price_sentences(costs))
+    yield from unknown
     prices = {
         name: cost.usd_per_million
         for name, cost in costs.items()

@@ -348,7 +348,12 @@ def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     assert context.small_left == 28
 
 
-MEASURED = {"stages": (), "measured_at": ""}
+MEASURED = {
+    "stages": (),
+    "measured_at": "",
+    "price_keys": ("encoder.price",),
+    "is_cached": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -359,7 +364,7 @@ MEASURED = {"stages": (), "measured_at": ""}
             (None, None, None),
             [
                 "Latency was not measured: set `[latency] sample = 20`.",
-                "The price of {0} is unknown: set price.",
+                "The price of {0} is unknown: set `encoder.price`.",
             ],
             id="unknown",
         ),

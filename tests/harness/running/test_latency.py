@@ -170,6 +170,23 @@ def test_a_rerun_from_the_cache_with_the_service_gone_is_no_failure(
     assert again.rankings("ours") == first.rankings("ours")
 
 
+def test_a_missing_price_and_a_missing_time_say_why(
+    tmp_path: Path, service: type[SearchService], call: small.Call
+) -> None:
+    """In a new folder, the cache answers in place of the service."""
+    with running(service) as server:
+        table = ENDPOINT.format(f"http://127.0.0.1:{server.server_port}/")
+        path = small.experiment(tmp_path, retrievers=small.BM25 + table)
+        price = "The price of ours is unknown: it calls another program."
+        time = "The latency of ours was not measured: the cache answered."
+        first = call("run", path, "--results", tmp_path / "out", code=0).out
+    assert price in first
+    assert time not in first
+    again = call("run", path, "--results", tmp_path / "new", code=0).out
+    assert price in again
+    assert f"{time} [latency] measures it." in " ".join(again.split())
+
+
 def test_percentiles_are_those_of_the_timed_queries() -> None:
     queries = [Query(f"q{number}", "words") for number in range(4)]
     seconds = {"q0": 0.1, "q1": 0.2, "q2": 0.3, "q3": 0.4}
