@@ -87,11 +87,22 @@ def verdict_lines(
 
 
 def conclusion_sentences(evaluation: Evaluation) -> list[str]:
-    """Return the same as a list, most important first."""
+    """Return the same as a list, most important first; the first has the means."""
     lines = verdict_lines(evaluation)
-    sentences = [f"{lines.headline}."]
+    sentences = [f"{lines.headline}{_means_words(evaluation)}."]
     sentences += filter(None, [lines.reason, lines.next_step, lines.command])
     return [*sentences, *lines.details, *lines.alerts]
+
+
+def _means_words(evaluation: Evaluation) -> str:
+    """Return the highest means in brackets; "" if the headline has the only one."""
+    if not evaluation.measured or not evaluation.others:
+        return ""
+    rows = [row for row in evaluation.board.rows if row.mean is not None]
+    means = [f"{row.retriever} {row.mean:.3f}" for row in rows[:MAX_ALIKE_NAMES]]
+    if len(rows) > len(means):
+        means.append(f"{len(rows) - len(means)} more")
+    return f" ({evaluation.measure}: {', '.join(means)})"
 
 
 def conclusion_headline(evaluation: Evaluation) -> str:

@@ -763,7 +763,9 @@ def test_a_comparison_by_an_undeclared_margin_reads_as_in_the_terminal(
     output = small.told(capsys, "compare", weekly, other, "--margin", "0.3")
     compared = harness.open_results(weekly).compare(other, margin=0.3)
     (sentence,) = (line for line in compared.sentences if "declared: none" in line)
-    assert sentence in " ".join(output.split())
+    headline, _, means = sentence.partition(" (nDCG@3: ")
+    assert f"{headline}." in " ".join(output.split())
+    assert means.startswith("bm25 1.000, both 1.000, ")
 
 
 def test_results_of_objects_are_not_reproduced_in_another_process(weekly, capsys):
