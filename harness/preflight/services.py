@@ -14,12 +14,15 @@ from harness.wording.failures import failure_line
 from retrievers.asked_service import AskedService
 from retrievers.cache import Cache, default_cache_path
 from retrievers.errors import BackendError, HarnessError
+from retrievers.external import known_documents, match_hit_ids
 from retrievers.meter import Meter, single_call
 from retrievers.options.user_code import wrap_user_errors
 from retrievers.services.chat_model import Prompt
 from retrievers.stores.options import StoreOptions
 from retrievers.types import Query
 
+PING_DEPTH = 10
+"""Hits of the first query, whose ids are compared with those of the documents."""
 PING_PROMPT = Prompt("Answer with one word.", "Are you there?")
 
 
@@ -44,7 +47,7 @@ def ping_services(
     Args:
         retrievers: of the experiment.
         judge: of claims, if the experiment has one.
-        dataset: its first query is the text.
+        dataset: its first query is the text; its documents have the ids of hits.
 
     Returns:
         The services that responded.
@@ -54,7 +57,7 @@ def ping_services(
     """
     responding: list[Service] = []
     failures: list[str] = []
-    for service in _services(retrievers, judge, dataset.queries[0]):
+    for service in _services(retrievers, judge, dataset):
         try:
             with wrap_user_errors(()):
                 service.ping()
@@ -68,12 +71,12 @@ def ping_services(
 
 
 def _services(
-    retrievers: Sequence[BuiltRetriever], judge: JudgeConfig | None, query: Query
+    retrievers: Sequence[BuiltRetriever], judge: JudgeConfig | None, dataset: Dataset
 ) -> Iterator[Service]:
     """Yield each service once."""
     pinged: set[object] = set()
     for built in retrievers:
-        for key, service in _services_of(built, query):
+        for key, service in _services_of(built, dataset):
             if key not in pinged:
                 pinged.add(key)
                 yield service
@@ -82,18 +85,27 @@ def _services(
 
 
 def _services_of(
-    built: BuiltRetriever, query: Query
+    built: BuiltRetriever, dataset: Dataset
 ) -> Iterator[tuple[object, Service]]:
     """Yield the services of a retriever, each with its identity."""
+    query = dataset.queries[0]
     yield from _model_services(built, query)
     for retriever in built.other_retrievers:
         if isinstance(retriever, AskedService):
-            ping_endpoint = partial(retriever.answer, query, 1, Meter())
+            ping_endpoint = partial(_ping_endpoint, retriever, query, dataset)
             yield object(), Service(built.name, "endpoint", ping_endpoint)
     for dense in built.dense_parts:
         if dense.store.on_server:
             ping_store = partial(_ping_store, dense.store)
             yield dense.store, Service(built.name, "store", ping_store)
+
+
+def _ping_endpoint(service: AskedService, query: Query, dataset: Dataset) -> None:
+    """Read the hits of one query, whose ids must be those of documents, as in a run."""
+    ranking = service.answer(query, PING_DEPTH, Meter())
+    documents = known_documents(dataset.documents())
+    is_allowed = bool(service.unknown_hits)
+    match_hit_ids([ranking], documents, Meter(), allow_unknown=is_allowed)
 
 
 def _model_services(

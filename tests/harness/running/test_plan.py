@@ -22,7 +22,7 @@ from tests.support.dialects import KEY, RerankProvider
 from tests.support.qdrant_fake import fake_qdrant
 from tests.support.search_fakes import KEY as SEARCH_KEY
 from tests.support.search_fakes import service
-from tests.support.servers import OpenAIProvider, serving
+from tests.support.servers import Answering, OpenAIProvider, running, serving
 from tests.support.small import BM25, ended, planned, told
 
 LISTED = (
@@ -419,3 +419,24 @@ base_url = "{judging.url}"
         retriever for retriever in answered if f"{retriever} answers" not in output
     ] == [], output
     assert "paid: " in failing and "judge: " in failing
+
+
+class GhostSearch(Answering):
+    """A search service whose only hit is no document."""
+
+    def do_POST(self) -> None:
+        """Answer with an unknown id."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send(200, b'{"ids": ["ghost"]}')
+
+
+def test_an_online_check_compares_the_ids_of_hits_with_those_of_documents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(GhostSearch) as server:
+        url = f"http://127.0.0.1:{server.server_port}/"
+        table = f'[[retrievers]]\nname = "ours"\nkind = "http"\nurl = "{url}"\n'
+        table += 'body = { q = "{query}" }\nids = "ids"\n'
+        path = small.experiment(tmp_path, retrievers=table)
+        failing = told(capsys, "check", path, "--online", code=3)
+    assert "ours: 1 of 1 hits have unknown ids, such as 'ghost'" in failing
