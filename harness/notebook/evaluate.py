@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import pipeline
+from harness.build.build import build
 from harness.console.progress import progress_display
+from harness.experiment import load
 from harness.measures import parse_measure
 from harness.notebook.argument_types import check_map, check_text, measure_names
 from harness.notebook.dataset_in_memory import source_in_memory
@@ -17,6 +19,7 @@ from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
 from harness.records.staging import TEMPORARY_PREFIX
 from harness.running.options import RunOptions
+from harness.wording.reading import guessed_column_lines
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 from retrievers.remedy import remedy_as_python
@@ -122,8 +125,14 @@ def evaluate(
     folder = tempfile.mkdtemp(prefix=TEMPORARY_PREFIX)
     try:
         with progress_display(progress) as watch:
-            results = pipeline.run(tables, RunOptions(folder, on_progress=watch))
-            return NotebookResults.from_results(results, folder)
+            options = RunOptions(folder, on_progress=watch)
+            loaded = load(tables, allow_code=options.allow_code)
+            built = build(loaded)
+            results = NotebookResults.from_results(
+                pipeline.run_built(loaded, built, options), folder
+            )
+            results.column_lines = tuple(guessed_column_lines(built.dataset))
+            return results
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, InputError):

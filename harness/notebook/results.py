@@ -94,6 +94,8 @@ class NotebookResults(Results):
     """
 
     queries: LabelledQueries
+    column_lines: tuple[str, ...] = ()
+    """What columns of frames were read as, where their names were recognised."""
 
     @classmethod
     def from_results(cls, results: Results, temporary: str | None = None) -> Self:
@@ -123,7 +125,8 @@ class NotebookResults(Results):
     def __str__(self) -> str:
         """The terminal's output at the end of a run, and why retrievers failed."""
         text = rendered_text(results_lines, self, False).rstrip("\n")
-        return "\n".join([text, *failure_lines(self.manifest.failed)])
+        lines = [*self.column_lines, *failure_lines(self.manifest.failed)]
+        return "\n".join([text, *lines])
 
     def _repr_html_(self) -> str:
         """The verdict, the leaderboard and its paired differences."""

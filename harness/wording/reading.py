@@ -34,6 +34,27 @@ COLUMN_PHRASES = {
 """Kind of column -> what it is read as, in words."""
 
 
+PLAIN_COLUMNS = frozenset({"_id", "id", "text", "title", "query_id", "doc_id"})
+"""Names of columns that say by themselves what they are read as."""
+
+
+UNREAD_KINDS = ("", FIELDS_KIND)
+"""Kinds of columns that are not used, or kept as fields."""
+
+
+def guessed_column_lines(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for each table with a column that was recognised by its name."""
+    for table in dataset.tables:
+        kinds = [column.kind for column in table.columns]
+        used = [column for column in table.columns if column.kind not in UNREAD_KINDS]
+        if PLAIN_COLUMNS.issuperset(column.name for column in used):
+            continue
+        meanings = [
+            f"{column.name} -> {_column_meaning(column.kind, kinds)}" for column in used
+        ]
+        yield f"{table.file}: {', '.join(meanings)}"
+
+
 def column_lines(dataset: Dataset) -> Iterator[str]:
     """Yield a line for every table, column and folder.
 

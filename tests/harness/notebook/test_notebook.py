@@ -688,6 +688,23 @@ def test_results_without_labels_have_no_sentences():
     assert "No query has labels" in unlabelled._repr_html_()
 
 
+def test_columns_that_were_recognised_by_name_are_said_once():
+    documents = pd.DataFrame({"doc_id": ["a", "b"], "body": ["red", "green"]})
+    queries = pd.DataFrame({"qid": ["q"], "question": ["red"]})
+    labels = {"q": ["a"]}
+    results = harness.evaluate(documents, queries, labels, {"bm25": "bm25"})
+    lines = (
+        "queries: qid -> the query's id, question -> the query's text",
+        "documents: doc_id -> the document's id, body -> the document's text",
+    )
+    assert str(results).endswith("\n".join(lines))
+    plain = harness.evaluate({"a": "red", "b": "blue"}, {"q": "red"}, labels, BM25_ONLY)
+    assert plain.column_lines == ()
+
+
+BM25_ONLY = {"bm25": "bm25"}
+
+
 def test_the_page_of_data_in_memory_names_no_command_that_cannot_work(
     results, tmp_path
 ):

@@ -102,3 +102,12 @@ def test_one_retriever_has_no_rival(tmp_path: Path) -> None:
 
 def test_few_queries_say_nothing_of_slices(finished: Results) -> None:
     assert failing_slices(build_view(finished)).sentences == ()
+
+
+def test_queries_fail_alike_only_where_a_slice_is_named(
+    planted: Results, tmp_path: Path
+) -> None:
+    few = small.ran(tmp_path, report=True)
+    for results, is_named in ((planted, True), (few, False)):
+        page = (results.folder / "report.html").read_text(encoding="utf-8")
+        assert ("Queries that fail alike" in page) is is_named
