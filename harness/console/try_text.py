@@ -84,8 +84,9 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
     from harness.without_labels.verdict_size import verdict_size_sentences
 
     if trial.merged is not None:
-        labels = count_of(trial.merged.judgments, "label")
-        yield f"{trial.merged.path.as_posix()}: {labels}, {trial.merged.added:,} new"
+        labels = count_of(trial.merged.judgment_count, "label")
+        new_count = trial.merged.new_judgment_count
+        yield f"{trial.merged.path.as_posix()}: {labels}, {new_count:,} new"
     if trial.results.scored:
         yield from verdict_size_sentences(trial.results)
     command = f"harness try {quote(trial.folder.documents.as_posix())}"
