@@ -85,9 +85,7 @@ class Statistics:
             yield _key_problem("alpha", problem, "0.05 is usual")
         if self.margin is not None and not 0 < self.margin < MAX_MARGIN:
             problem = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
-            yield Problem(
-                f"{STATISTICS_TABLE} margin", problem, "leave it out for none"
-            )
+            yield _key_problem("margin", problem, "leave it out for none")
         if self.weight is not None and self.test == "wilcoxon":
             problem = "signed ranks have no weights"
             remedy = 'use test = "randomization", or leave weight out'
