@@ -19,6 +19,7 @@ GOOD_QUESTIONS = 20
 """With so many real questions, 93 % of the signs of real differences are right
 (docs/how-to/no-labels.md)."""
 MAX_LISTED_QUESTIONS = 3
+"""Questions, at most, that are printed; the page has all of them."""
 NO_LABELS_PAGE = "docs/how-to/no-labels.md"
 
 

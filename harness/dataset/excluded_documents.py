@@ -17,6 +17,7 @@ from retrievers.types import Query
 NOTHING_WORDS = ("n/a", "na", "none", "null", "nan", "-")
 """Words in a cell, or alone in a list, that mean: no document is left out."""
 MAX_SHOWN_QUERY_LENGTH = 60
+"""Characters of a query that a message shows."""
 MAX_SHOWN_DOCUMENTS = 3
 """Documents that a message names as examples."""
 

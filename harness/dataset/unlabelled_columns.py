@@ -66,6 +66,7 @@ TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
 CONTEXT_NAME = "context"
 """Another such name if no table has labels; else it may describe the query."""
 MAX_SHOWN_CELLS = 3
+"""Values of a column, at most, that a message shows."""
 
 
 class LabelColumnCandidate(NamedTuple):

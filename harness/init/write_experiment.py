@@ -38,6 +38,7 @@ LANGUAGE_SAMPLE = 200
 FEW_QUERIES = 25
 """With fewer queries, most differences stay undecided."""
 MAX_NAME_LENGTH = 64
+"""Characters that the name of an experiment may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,15 @@ from harness.stats.differences import (
     Floats,
     index_of_highest,
 )
-from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
+from harness.stats.draws import (
+    MAX_ENUMERATED_UNITS,
+    draw_flipped_sums,
+    enumerate_flipped_sums,
+)
 from harness.stats.units import Units
 
 Pairs = npt.NDArray[np.intp]
 
-MAX_ENUMERATED_UNITS = 16
-"""Units with a difference, up to which all their sign patterns are tried.
-
-They have 65,536 patterns, fewer than the 100,000 that are drawn for more units.
-"""
 MAX_PAIR_STATISTICS = 1 << 23
 """Statistics of pairs in memory at once; it changes no result."""
 STATISTIC_TOLERANCE = 1e-9

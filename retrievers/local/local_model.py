@@ -38,6 +38,7 @@ MAX_CALL_TOKENS = 2048
 """Tokens, padding included, of one call on a processor: what passes from layer to layer
 stays in its cache."""
 MAX_FAILURE_CHARACTERS = 300
+"""Characters of a library's error that a message repeats."""
 ORGANIZATIONS: Mapping[str, str] = {
     "SentenceTransformer": "sentence-transformers",
     "CrossEncoder": "cross-encoder",

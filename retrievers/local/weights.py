@@ -48,9 +48,11 @@ UNOWNED_NAMES = re.compile(
 sentence-transformers 6.2."""
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _HUB_TIMEOUT_SECONDS = 20
+"""Seconds that the hub has to answer once it is reached."""
 _REACH_SECONDS = 3
 """Seconds after which a server counts as not reachable."""
 _MAX_REASON_CHARACTERS = 300
+"""Characters of a library's error that a message repeats."""
 
 
 class Weights:

@@ -23,6 +23,7 @@ PACKAGE_FOLDER = Path(__file__).parents[1]
 OBJECT_PREFIX = "object:"
 """The beginning of a text for an object; in a file the text is all that is stored."""
 MAX_FAILURE_CHARACTERS = 300
+"""Characters of an error in a user's code that a message repeats."""
 
 
 class NamedObject(str):
