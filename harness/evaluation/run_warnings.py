@@ -114,7 +114,7 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
-    """Return how often each retriever was asked that may answer differently each time."""
+    """Return how often each retriever was asked whose answers may differ each time."""
     trials: dict[str, int] = {}
     for name in manifest.finished:
         trial_count = manifest.retrievers[name].provenance.answers.trials
@@ -153,7 +153,7 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
 
 
 def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs whose verdict three queries with the largest loss would reverse."""
+    """Yield the pairs whose verdict three queries of the largest loss would reverse."""
     span = scores.span_of(scores.primary)
     units = len(scores.units)
     for a, b in _shown_pairs(evaluation):

@@ -161,7 +161,7 @@ def current_look(settings: Settings, queries: int) -> InterimAnalysis | None:
         earlier.update(planned)
     reached = (*sorted(n for n in earlier if n < queries), queries)
     alpha_spent = queries > planned[-1]
-    # Beyond the plan no test is left; intervals keep the level of the last planned look.
+    # Beyond the plan no test is left; intervals keep the last planned look's level.
     sizes = planned if alpha_spent else reached
     is_last = settings.no_more_queries and queries < planned[-1]
     levels = look_levels(settings.alpha, sizes, planned[-1], spends_rest=is_last)

@@ -53,6 +53,7 @@ class EndpointAccess:
     """Environment variables of the key, which is sent only to the provider's own
     server."""
     key_header: str = "Authorization"
+    """The header of the key."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Further headers of every request."""
 
@@ -64,6 +65,7 @@ class RemoteModel(Configured):
     """
 
     expands: ClassVar[bool] = True
+    """Whether it replaces `${NAME}` in its options itself."""
     table_name: ClassVar[str] = "encoder"
     """The table of the experiment with the options."""
     positional_option = "model"
@@ -104,6 +106,7 @@ class RemoteModel(Configured):
 
     @property
     def _url(self) -> str:
+        """The server that is asked, with `${NAME}` for values of the environment."""
         return self._access.base_url or self._access.provider_url
 
     @property
@@ -207,6 +210,10 @@ async def split_when_refused(
 def billed_tokens(reported: object, minimum: int = 1) -> int:
     """Return the tokens that a service reports as billed; 0 if they are not plausible.
 
+    Args:
+        reported: what the service says, of any type.
+        minimum: the fewest that such a request has.
+
     >>> billed_tokens(12), billed_tokens("12"), billed_tokens(2, minimum=3)
     (12, 0, 0)
     >>> billed_tokens(float("nan"))
@@ -218,7 +225,11 @@ def billed_tokens(reported: object, minimum: int = 1) -> int:
 
 
 def share_by_weight(total: int, weights: Counts) -> Counts:
-    """Divide billed tokens among texts by their estimates; the shares add up."""
+    """Divide billed tokens among texts by their estimates.
+
+    The shares are whole numbers whose sum is `total`: not each share is rounded, but
+    each sum of the first ones.
+    """
     tokens_per_weight = total / max(int(weights.sum()), 1)
     ends = np.rint(np.cumsum(weights) * tokens_per_weight).astype(np.int64)
     shares: Counts = ends - np.concatenate([[0], ends[:-1]])

@@ -177,7 +177,7 @@ def _draw_panel(
     *,
     axis_title: str,
 ) -> list[Markup]:
-    """Draw the axis, the band of the margin, the line at 0, and the rows of one panel."""
+    """Draw the axis, the margin's band, the line at 0, and the rows of one panel."""
     span = (layout.top, layout.bottom)
     parts = [axes.draw_horizontal_axis(axis, span, axis_title, axes.signed_tick_labels)]
     if margin:
