@@ -149,6 +149,7 @@ class RetrieverBuilder:
         return Reranked(retriever, self.pool.reranker(config.rerank))
 
     def _build_first_stage(self, config: RetrieverConfig) -> Retriever:
+        """Return the retriever of a table without its reranker."""
         match config:
             case FusionConfig():
                 parts = tuple(self._part(part) for part in config.of)

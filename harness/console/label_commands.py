@@ -102,6 +102,7 @@ def _print_merge_json(merged: MergedJudgments) -> None:
 
 
 def _print_merge(merged: MergedJudgments, adjudicate: Path | None) -> None:
+    """Print what a merge changed, and what people have to settle."""
     labels = count_of(merged.judgment_count, "label")
     print_lines(
         f"{merged.path}: {labels}, {merged.new_judgment_count:,} of them new",

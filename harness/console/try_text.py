@@ -55,6 +55,7 @@ def _label_lines(trial: JudgedTrial) -> Iterator[str]:
 
 
 def _skipped_parts(dataset: Dataset) -> Iterator[str]:
+    """Yield the files of a folder that are not searched, by the reason."""
     quality = dataset.data_quality
     ignored = quality.get("ignored-file", ())
     if ignored:

@@ -201,6 +201,7 @@ def _build_dataset(
     labels: Mapping[str, Labels],
     problems: ReadProblems,
 ) -> Dataset:
+    """Return the data set of parts that have no problem."""
     queries = parts.queries
     documents = parts.documents
     stored_ids = labels.keys() | {query.id for query in searched}

@@ -309,6 +309,7 @@ def _has_interval_at_zero(evaluation: Evaluation) -> bool:
 
 
 def _details(evaluation: Evaluation) -> list[str]:
+    """Return what else is shown about the leader: weights, equals, what is as good."""
     leader = evaluation.leader
     sentences = [lead_sentence(evaluation), _choice_detail(evaluation)]
     if evaluation.sweep is not None:
@@ -458,6 +459,7 @@ def lead_sentence(evaluation: Evaluation) -> str:
 
 
 def _leader_headline(evaluation: Evaluation) -> str:
+    """Return the verdict on the leader in one line: the strongest that is shown."""
     leader = evaluation.leader
     others = evaluation.others
     better = evaluation.better_on_typical_query

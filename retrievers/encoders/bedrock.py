@@ -208,6 +208,7 @@ class BedrockEncoder(RemoteEncoder):
         return body | self._dimensions_option("dimensions")
 
     def _open(self) -> Any:
+        """Create the client, which leaves retries and their budget to this package."""
         from botocore.config import Config
 
         session = self._session()

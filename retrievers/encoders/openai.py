@@ -114,6 +114,7 @@ class OpenAIEncoder(RemoteEncoder):
         return OpenAIClient(self._url, self._headers(), self.name)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        """Send one request, and read its vectors with their positions."""
         client: OpenAIClient = self._client()
         answer = await client.ask(
             client.embeddings,

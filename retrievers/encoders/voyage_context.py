@@ -78,6 +78,11 @@ class VoyageContextEncoder(RemoteEncoder):
         return Embedded.concatenate(run_request(request, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        """Send one request, and read its vectors in the order of the texts.
+
+        The passages of a document are one group, whose vectors know of each other;
+        queries are groups of one.
+        """
         inputs = [texts] if role == "document" else [[text] for text in texts]
         body = {
             "model": expand(self.model),
