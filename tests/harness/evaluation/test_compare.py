@@ -339,6 +339,40 @@ def test_if_ranks_decide_the_warning_is_of_the_mean():
     )
 
 
+LOW_IS_GOOD = {"low_is_good": frozenset({"m"})}
+
+
+def test_if_less_is_better_the_mean_that_warns_is_the_lower_one():
+    scores = {"a": DISASTERS, "b": np.full(48, HALF)}
+    (row,), evaluation = compare_and_conclude(scores, RANKS, **LOW_IS_GOOD)
+    p = f"{row.p_randomization_adjusted:#.3g}"
+    sentence = f"Yet a's mean is lower (sign-flip p = {p})."
+    assert opposite_warning([row], RANKS, low_is_good=True) == sentence
+    assert evaluation.leader == "a"
+    assert (
+        conclusion_headline(evaluation)
+        == "a has the lowest mean, but b is shown to be better on the typical query"
+    )
+
+
+def test_if_less_is_better_the_ranks_that_warn_are_for_the_lower_scores():
+    (row,) = compare({"a": DISASTERS, "b": np.full(48, HALF)}, **LOW_IS_GOOD)
+    p = f"{row.p_wilcoxon_adjusted:#.3g}"
+    sentence = f"Yet on the typical query b is better than a (exact Wilcoxon p = {p})."
+    assert opposite_warning([row], Settings(), low_is_good=True) == sentence
+
+
+def test_if_less_is_better_the_worse_ones_score_higher():
+    rng = np.random.default_rng(13)
+    base = 0.4 + rng.random(300) / 4
+    maybe = np.clip(base + rng.normal(0.005, 0.3, 300), 0, 1)
+    scores = {"best": base, "bad": base + 0.3, "maybe": maybe}
+    _, evaluation = compare_and_conclude(scores, **LOW_IS_GOOD)
+    assert evaluation.shown_worse == ("bad",)
+    sentence = "best leads. bad scores higher; maybe is undecided."
+    assert sentence in " ".join(conclusion_sentences(evaluation))
+
+
 def test_trap_ninety_ties_and_ten_losses_of_a_half_is_no_non_inferiority():
     b = np.full(100, HALF)
     # Signed ranks of the differences plus the margin would call it not worse.
