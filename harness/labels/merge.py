@@ -10,6 +10,7 @@ from harness.dataset.check_corpus import MAX_COMPARED_IDS
 from harness.dataset.judgment import (
     JUDGMENTS_FILE,
     Judgment,
+    JudgmentKey,
     PlacedJudgment,
     judged_text_digest,
     read_judgment_file,
@@ -31,9 +32,6 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.types import Document, Query
 
-_JudgmentKey = tuple[str, str, str, str, int]
-"""Query id, document id, judge, design and round, which have at most one grade."""
-
 
 def corrections_as_rounds(
     earlier_judgments: Iterable[Judgment],
@@ -51,21 +49,20 @@ def corrections_as_rounds(
         new_judgments: the lines to add.
         correcting_judges: judges whose corrections replace their earlier grades.
     """
-    latest = {_judgment_key(judgment): judgment for judgment in earlier_judgments}
+    latest = {judgment.round_key: judgment for judgment in earlier_judgments}
     for location, judgment in new_judgments:
-        key = _judgment_key(judgment)
-        earlier = latest.get(key)
+        earlier = latest.get(judgment.round_key)
         is_allowed = judgment.judge in correcting_judges
         if earlier is not None and earlier.kind != "human" and earlier.grade is None:
             is_allowed = True
         if earlier is not None and judgment.corrects and not is_allowed:
             judgment = _as_later_round(judgment, latest)
-        latest[_judgment_key(judgment)] = judgment
+        latest[judgment.round_key] = judgment
         yield PlacedJudgment(location, judgment)
 
 
 def _as_later_round(
-    judgment: Judgment, latest: Mapping[_JudgmentKey, Judgment]
+    judgment: Judgment, latest: Mapping[JudgmentKey, Judgment]
 ) -> Judgment:
     """Return a refused correction in the first round that it does not contradict.
 
@@ -74,7 +71,7 @@ def _as_later_round(
     """
     later = judgment.model_copy(update={"corrects": False})
     while True:
-        earlier = latest.get(_judgment_key(later))
+        earlier = latest.get(later.round_key)
         if earlier is None or earlier.grade == later.grade:
             return later
         later = later.model_copy(update={"round": later.round + 1})
@@ -84,15 +81,11 @@ def _as_corrections(
     earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
 ) -> Iterator[PlacedJudgment]:
     """Yield judgments, those that repeat an earlier one marked as corrections."""
-    earlier_keys = {_judgment_key(judgment) for judgment in earlier_judgments}
+    earlier_keys = {judgment.round_key for judgment in earlier_judgments}
     for location, judgment in new_judgments:
-        is_repeated = _judgment_key(judgment) in earlier_keys
+        is_repeated = judgment.round_key in earlier_keys
         changes = {"corrects": judgment.corrects or is_repeated}
         yield PlacedJudgment(location, judgment.model_copy(update=changes))
-
-
-def _judgment_key(judgment: Judgment) -> _JudgmentKey:
-    return (*judgment.key, judgment.judge, judgment.design, judgment.round)
 
 
 class MergedJudgments(NamedTuple):
