@@ -12,7 +12,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
 from retrievers.services import remote_model
@@ -103,12 +103,12 @@ class OpenAIEncoder(RemoteEncoder):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        extra_facts = {
-            f"{role}_extra": json.dumps(extra, ensure_ascii=False, sort_keys=True)
+        extra_facts = [
+            Fact(f"{role}_extra", json.dumps(extra, ensure_ascii=False, sort_keys=True))
             for role, extra in self._extra.items()
             if extra
-        }
-        return self._facts(**extra_facts)
+        ]
+        return self._facts(*extra_facts)
 
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._url, self._headers(), self.name)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from retrievers.embedded import PairScores
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Reranker, TextPair, index_ranges
@@ -204,18 +204,18 @@ class HttpReranker(RemoteModel, Reranker):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        settings = {
-            "dialect": self.dialect,
-            "depth": str(self.depth),
-            "max_tokens": str(self._limits.tokens),
-        }
+        settings = [
+            Fact("dialect", self.dialect),
+            Fact("depth", str(self.depth)),
+            Fact("max_tokens", str(self._limits.tokens)),
+        ]
         if self.extra:
             extra_text = json.dumps(self.extra, ensure_ascii=False, sort_keys=True)
-            settings["extra"] = extra_text
+            settings.append(Fact("extra", extra_text))
         return ModelFacts(
             model=self.model or "the server's",
             source=redact_url(self._url),
-            settings=settings,
+            settings=tuple(settings),
         )
 
     def count(self, texts: Sequence[str]) -> Tokens:
