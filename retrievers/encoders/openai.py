@@ -27,6 +27,7 @@ from retrievers.services.addresses import (
     openai_server_url,
 )
 from retrievers.services.clients import OpenAIClient
+from retrievers.services.headers import NO_HEADERS, Headers
 from retrievers.services.service_errors import check_indexed, explain_unreadable
 
 
@@ -44,7 +45,7 @@ class OpenAIEncoder(RemoteEncoder):
     api_key: str = ""
     """"${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and
     that of OPENAI_BASE_URL, AZURE_OPENAI_API_KEY for Azure's, none for others."""
-    headers: dict[str, str] | None = None
+    headers: Headers | None = None
     """Sent with every request, secrets as "${NAME}":
     `{ api-key = "${AZURE_OPENAI_API_KEY}" }`."""
     query_prompt: str = ""
@@ -65,9 +66,8 @@ class OpenAIEncoder(RemoteEncoder):
         """Set how the model is reached; nothing is sent."""
         url = openai_server_url(self.base_url)
         check_address("encoder.base_url" if self.base_url else OPENAI_URL_VARIABLE, url)
-        headers = self.headers or {}
-        given_headers = {header.lower() for header in headers}
-        has_key_header = not given_headers.isdisjoint({"api-key", "authorization"})
+        headers = self.headers or NO_HEADERS
+        has_key_header = headers.has_any("api-key", "authorization")
         uses_azure_key = is_azure(url) and not has_key_header
         is_foreign_server = bool(self.base_url) and not uses_azure_key
         key_header = "Authorization"

@@ -20,6 +20,7 @@ from retrievers.prices import Price, count_searches
 from retrievers.ranking import Floats
 from retrievers.services.caller import PaidAnswer
 from retrievers.services.concurrency import run_request
+from retrievers.services.headers import NO_HEADERS, Headers
 from retrievers.services.remote_model import (
     EndpointAccess,
     RemoteModel,
@@ -135,7 +136,7 @@ class HttpReranker(RemoteModel, Reranker):
     api_key: str = ""
     """"${NAME}" in an experiment; left out, CO_API_KEY, VOYAGE_API_KEY or JINA_API_KEY
     for the providers' own servers, none for others."""
-    headers: dict[str, str] | None = None
+    headers: Headers | None = None
     """Sent with every request, secrets as "${NAME}"."""
     extra: dict[str, Any] | None = None
     """Added to the body of every request."""
@@ -166,7 +167,7 @@ class HttpReranker(RemoteModel, Reranker):
             base_url=self.base_url,
             api_key=self.api_key,
             key_variables=(protocol.key,),
-            headers=self.headers or {},
+            headers=self.headers or NO_HEADERS,
         )
         self._set_access(access, self.max_tokens or protocol.tokens)
 
