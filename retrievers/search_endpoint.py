@@ -113,7 +113,7 @@ class Endpoint(AskedService):
         """Return the client, created on first use."""
         if self._client is None:
             hide_values(self.url, self.body)
-            headers = (self.headers or NO_HEADERS).in_request(self.url)
+            headers = self.headers or NO_HEADERS
             self._client = JsonClient(self.url, headers, self._shown_url)
             weakref.finalize(self, close_later, self._client.close_async)
         return self._client

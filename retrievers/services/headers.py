@@ -30,7 +30,7 @@ class Headers:
     In an experiment they are a table: name = "content".
     """
 
-    given: tuple[Header, ...] = ()
+    lines: tuple[Header, ...] = ()
 
     @classmethod
     def read(cls, table: Mapping[str, str]) -> Headers:
@@ -52,7 +52,7 @@ class Headers:
 
     def as_table(self) -> dict[str, str]:
         """Return the headers as an experiment has them."""
-        return dict(self.given)
+        return dict(self.lines)
 
     def has_any(self, *names: str) -> bool:
         """Whether there is a header with one of these names.
@@ -60,12 +60,12 @@ class Headers:
         >>> Headers.read({"API-Key": "${KEY}"}).has_any("api-key", "authorization")
         True
         """
-        given_names = {header.name.lower() for header in self.given}
-        return not given_names.isdisjoint(map(str.lower, names))
+        names_here = {header.name.lower() for header in self.lines}
+        return not names_here.isdisjoint(map(str.lower, names))
 
     def with_first(self, header: Header) -> Headers:
         """Return the headers behind another; one of its name here replaces it."""
-        return Headers((header, *self.given))
+        return Headers((header, *self.lines))
 
     def in_request(self, url: str) -> dict[str, str]:
         """Return the headers of a request to a service that speaks JSON.
@@ -80,9 +80,9 @@ class Headers:
             BackendError: a header has a character that is not allowed.
         """
         hide_values(self.as_table())
-        # The given spelling of a name takes the place of the first one.
+        # The spelling of a name here takes the place of the first one.
         header_by_lower: dict[str, Header] = {}
-        for header in (*_own_headers(url), *self.given):
+        for header in (*_own_headers(url), *self.lines):
             content = expand(header.content).strip()
             header_by_lower[header.name.lower()] = Header(header.name, content)
         for header in header_by_lower.values():

@@ -150,7 +150,7 @@ class RemoteModel(Configured):
         remedy = f"export {access.key_variables[0]}=…"
         raise InputError(Problem(variables, "is not set in the environment", remedy))
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self) -> Headers:
         """Return the headers of every request, with the key."""
         access = self._access
         key = self._key()
@@ -159,7 +159,7 @@ class RemoteModel(Configured):
             bearer = "Bearer " if access.key_header == "Authorization" else ""
             key_header = Header(access.key_header, bearer + key.get_secret_value())
             headers = headers.with_first(key_header)
-        return headers.in_request(self._url)
+        return headers
 
     def _open(self) -> Any:
         """Create the client; called once."""
