@@ -112,7 +112,8 @@ def measure(
     Args:
         name: letters, digits and underscores; results call it own.NAME.
         function: of {document: grade} of a query, and its ranking, ids best first. It
-            is not called for an empty ranking, which has the least value.
+            is not called for an empty ranking, which has the least value, nor for a
+            query without labels, for which it is undefined.
         range: the least value and the largest.
 
     Raises:
@@ -142,7 +143,7 @@ def measure(
 def own_value(
     measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = ""
 ) -> float:
-    """Score one ranking by a measure of the user's own.
+    """Score one ranking by a measure of the user's own; NaN if nothing is judged.
 
     Args:
         measure: with the user's function.
@@ -162,6 +163,8 @@ def own_value(
         raise InputError(Problem(where, problem, remedy))
     if not ranking:
         return own_function.low
+    if not judged:
+        return math.nan
     if query:
         where = f"{where}, query {query!r}"
     try:

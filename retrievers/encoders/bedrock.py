@@ -18,7 +18,7 @@ from retrievers.encoders.remote_encoder import (
     RemoteEncoder,
 )
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.options.placeholders import (
     error_line,
@@ -144,8 +144,8 @@ class BedrockEncoder(RemoteEncoder):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        facts = self._facts(region=self.region) if self.region else self._facts()
-        return replace(facts, source="bedrock")
+        region = [Fact("region", self.region)] if self.region else []
+        return replace(self._facts(*region), source="bedrock")
 
     def check(self) -> None:
         """Check that AWS's chain has credentials and a region.

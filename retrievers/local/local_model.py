@@ -13,7 +13,7 @@ import numpy as np
 
 from retrievers.embedded import Role
 from retrievers.errors import BackendError, InputError, Problem, install_extras
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.local import text_limits
 from retrievers.local.weights import (
@@ -184,7 +184,7 @@ class LocalModel(Configured, Model):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records: the model, and the source of its weights."""
-        settings = {"dtype": self.dtype, "backend": self.backend}
+        settings = (Fact("dtype", self.dtype), Fact("backend", self.backend))
         return replace(self.weights.facts, settings=settings)
 
     def _class(self) -> text_limits.ModelClass:

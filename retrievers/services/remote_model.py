@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,10 +23,11 @@ from retrievers.options.tables import (
     PositiveNumber,
 )
 from retrievers.prices import Price, find_price
-from retrievers.services.addresses import check_address, is_server_of, request_headers
+from retrievers.services.addresses import check_address, is_server_of
 from retrievers.services.caller import RequestCost, ServiceCaller
 from retrievers.services.clients import JsonClient
 from retrievers.services.concurrency import AnswerType, close_later
+from retrievers.services.headers import NO_HEADERS, Header, Headers
 from retrievers.services.service_errors import RequestRefused
 from retrievers.texts.token_estimate import Counts
 
@@ -54,7 +55,7 @@ class EndpointAccess:
     server."""
     key_header: str = "Authorization"
     """The header of the key."""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Headers = NO_HEADERS
     """Further headers of every request."""
 
 
@@ -152,15 +153,16 @@ class RemoteModel(Configured):
         remedy = f"export {access.key_variables[0]}=…"
         raise InputError(Problem(variables, "is not set in the environment", remedy))
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self) -> Headers:
         """Return the headers of every request, with the key."""
         access = self._access
         key = self._key()
-        headers = {}
+        headers = access.headers
         if key:
             bearer = "Bearer " if access.key_header == "Authorization" else ""
-            headers[access.key_header] = bearer + key.get_secret_value()
-        return request_headers(self._url, {**headers, **access.headers})
+            key_header = Header(access.key_header, bearer + key.get_secret_value())
+            headers = headers.with_first(key_header)
+        return headers
 
     def _open(self) -> Any:
         """Create the client; called once."""
