@@ -104,6 +104,9 @@ def flip_signs(differences: Floats, slack: float, *, fast: bool = False) -> Flip
     smaller_side = min(positive, negative)
     tail = subset_tail(sizes, smaller_side, sum_slack, fast=fast)
     two_sided = min(1.0, max(2 * tail.chance, SMALLEST))
+    # The observed sum is reached by the subsets of negative sizes that sum to no more
+    # than `negative`: a lower tail. If the positive sum is the smaller one, all subsets
+    # count but those whose positive sizes sum to less.
     if negative <= positive + sum_slack:
         return FlipTest(two_sided, max(tail.chance, SMALLEST), tail.method)
     below = subset_tail(sizes, smaller_side, -sum_slack, fast=fast)

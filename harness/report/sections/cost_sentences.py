@@ -46,7 +46,7 @@ def _latency_sentences(view: View, costs: Mapping[str, RetrieverCost]) -> Iterat
 
 
 def _fastest_sentence(view: View, timed: Mapping[str, RetrieverCost]) -> Iterator[str]:
-    """Which retriever is the fastest, if one is beyond the spread of the times."""
+    """Yield which retriever is the fastest beyond the spread of the times."""
     evaluation = view.evaluation
     leader = evaluation.leader
     candidates = [
@@ -85,6 +85,7 @@ def _speed_words(ratio: float) -> str:
 
 
 def _price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
+    """Yield which prices are unknown; if all are known, which is the lowest."""
     unknown = list(unknown_price_sentences(costs))
     yield from unknown
     prices = {
