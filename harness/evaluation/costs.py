@@ -165,14 +165,8 @@ def _retriever_cost(
     for part in parts:
         part_rows += rows.get(part, ())
     timed_rows = [row for row in part_rows if row.latency is not None]
-    untimed_rows = [row for row in part_rows if row.latency is None]
     if {row.retriever for row in timed_rows} != {*parts}:
         timed_rows = []  # latency is known only if that of every part is
-    # With a table of latency, what is missing was not asked for, or failed.
-    is_declared = "latency" in manifest.experiment.options
-    is_cached = not (timed_rows or is_declared) and any(
-        map(_is_from_cache, untimed_rows)
-    )
     dates = [row.latency.measured_at for row in timed_rows if row.latency is not None]
     return RetrieverCost(
         usd=math.fsum(row.usd for row in part_rows),
@@ -182,7 +176,7 @@ def _retriever_cost(
         seconds=math.fsum(row.seconds for row in part_rows if row.stage != "latency"),
         vector_bytes=_vector_bytes(parts, manifest),
         price_keys=tuple(dict.fromkeys(_price_keys(part_rows, manifest))),
-        is_cached=is_cached,
+        is_cached=not timed_rows and _is_from_cache(part_rows, manifest),
     )
 
 
@@ -196,9 +190,19 @@ def _price_keys(rows: Sequence[CostRow], manifest: Manifest) -> Iterator[str]:
             yield PRICE_KEYS[row.stage]
 
 
-def _is_from_cache(row: CostRow) -> bool:
-    """Whether the cache had all that a stage of queries needed."""
-    return row.stage in QUERY_STAGES and 0 < row.texts <= row.cached
+def _is_from_cache(rows: Sequence[CostRow], manifest: Manifest) -> bool:
+    """Whether nothing was timed because the cache had all of a stage of queries.
+
+    With a table of latency, what is missing was not asked for, or failed.
+    """
+    if "latency" in manifest.experiment.options:
+        return False
+    return any(
+        row.stage in QUERY_STAGES
+        and row.latency is None
+        and 0 < row.texts <= row.cached
+        for row in rows
+    )
 
 
 def _stage_percentiles(rows: Sequence[CostRow]) -> tuple[StagePercentiles, ...]:

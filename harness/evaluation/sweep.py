@@ -86,39 +86,51 @@ def choose_configuration(
         too_few=too_few,
         alike=alike,
         effects=tuple(_axis_effects(complete, sweep, settings.level)),
-        cheapest=cheapest_of({name: _dollars(prices, name) for name in alike}),
-        edges=tuple(_grid_edges(sweep, tried[test.best])) if test.gain > 0 else (),
+        cheapest=_cheapest(alike, prices),
+        edges=tuple(_grid_edges(sweep, tried[test.best], test.gain)),
     )
 
 
-def _dollars(prices: RetrieverPrices, name: str) -> float:
-    return prices.get(name, UNKNOWN_PRICE).usd_per_million
+def _cheapest(alike: Sequence[str], prices: RetrieverPrices) -> str | None:
+    """Return the one that costs the fewest dollars; None if there is no such one."""
+    return cheapest_of(
+        {name: prices.get(name, UNKNOWN_PRICE).usd_per_million for name in alike}
+    )
 
 
-def _grid_edges(sweep: Sweep, chosen: str) -> Iterator[GridEdge]:
-    """Yield the axes whose largest or smallest number is the chosen one.
+def _grid_edges(sweep: Sweep, chosen: str, gain: float) -> Iterator[GridEdge]:
+    """Yield the axes whose largest or smallest number is that of the chosen one.
 
-    Whole documents are no number. Below 0, and above 1 of an axis of shares, there is
-    nothing to try.
+    None if the default scores as high.
     """
+    if gain <= 0:
+        return
     for axis, index in sweep.configurations[chosen].items():
-        values = sweep.axes[axis]
-        numbers = [
-            number
-            for number in values
-            if isinstance(number, int | float) and not isinstance(number, bool)
-        ]
-        if axis.endswith("chunk.size"):
-            numbers = [size for size in numbers if size]
-        if len(numbers) < MIN_EDGE_VALUES or values[index] not in numbers:
+        numbers = _axis_numbers(sweep, axis)
+        chosen_number = sweep.axes[axis][index]
+        if len(numbers) < MIN_EDGE_VALUES or chosen_number not in numbers:
             continue
-        label = label_axis(values, axis)[index]
+        label = label_axis(sweep.axes[axis], axis)[index]
         smallest = min(numbers)
         largest = max(numbers)
-        if values[index] == largest and not (largest == 1 and smallest >= 0):
+        # Above 1 of an axis of shares, and below 0, there is nothing to try.
+        is_share = smallest >= 0 and largest == 1
+        if chosen_number == largest and not is_share:
             yield GridEdge(axis, label, is_largest=True)
-        elif values[index] == smallest and smallest != 0:
+        elif chosen_number == smallest != 0:
             yield GridEdge(axis, label, is_largest=False)
+
+
+def _axis_numbers(sweep: Sweep, axis: str) -> list[float]:
+    """Return the numbers of an axis; whole documents are none."""
+    is_size = axis.endswith("chunk.size")
+    return [
+        number
+        for number in sweep.axes[axis]
+        if isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and not (is_size and number == 0)
+    ]
 
 
 def _bounded_low(test: MaxTResult, bounds: ValueRange | None) -> float | None:

@@ -303,15 +303,22 @@ class _ConfigurationWriter:
                 for inner in of
             ]
             table = table.with_options(of=parts)
+        equal = self._equal_retriever(part, swept, table)
+        if equal:
+            return equal
+        labels = [axis.labels[choices[axis.key]] for axis in axes]
+        name = f"{part}[{', '.join(labels)}]"
+        self._tables[name] = table.with_defaults(name=name)
+        return name
+
+    def _equal_retriever(self, part: str, swept: str, table: RawTable) -> str:
+        """Return the part, or the default, if a table is the same; "" if neither is."""
         if self._retrievers.is_same(part, table):
             return part
         has_default = part == swept and self._default in self._retrievers.tables
         if has_default and self._retrievers.is_same(self._default, table):
             return self._default
-        labels = [axis.labels[choices[axis.key]] for axis in axes]
-        name = f"{part}[{', '.join(labels)}]"
-        self._tables[name] = table.with_defaults(name=name)
-        return name
+        return ""
 
     def entries(self) -> list[RetrieverEntry]:
         """Return the tables, each with its place."""

@@ -58,8 +58,16 @@ def _fastest_sentence(view: View, timed: Mapping[str, RetrieverCost]) -> Iterato
             number = numeral(len(candidates))
             yield f"Of the {number} that may be best, {fastest} is the fastest."
         return
-    if leader not in timed:
-        return
+    if leader in timed:
+        yield from _leader_speed_sentence(view, timed)
+
+
+def _leader_speed_sentence(
+    view: View, timed: Mapping[str, RetrieverCost]
+) -> Iterator[str]:
+    """Yield how the leader's speed compares with that of the fastest."""
+    evaluation = view.evaluation
+    leader = evaluation.leader
     if fastest_of(timed) == leader:
         yield f"{leader} is also the fastest."
         return
