@@ -103,12 +103,8 @@ def _label_sentences(view: View) -> Iterator[str]:
         names = [names[0], min(names, key=shares.__getitem__)]
     if not names:
         return
-    first, *others = names
-    top = f"the first {view.cutoff} documents of {first}"
-    sentence = f"{100 * shares[first]:.0f} % of {top} have a label"
-    for name in others:
-        sentence += f", {100 * shares[name]:.0f} % of those of {name}"
-    yield f"{sentence}."
+    percents = [f"{name} {100 * shares[name]:.0f} %" for name in names]
+    yield f"Labelled of the first {view.cutoff} documents: {', '.join(percents)}."
 
 
 def _count_relevant(view: View, query_id: str) -> int:
