@@ -28,7 +28,7 @@ from harness.evaluation.evaluation import Evaluation
 from harness.records import write_table
 from harness.records.judge_files import read_readings
 from harness.records.judge_readings import JudgeReadings
-from harness.scoring.query_units import query_clusters, query_weights
+from harness.scoring.query_units import query_units
 from harness.scoring.score_table import scores_from_rows
 from harness.scoring.scores import Scores
 from harness.stats.looks import settings_at_look
@@ -240,10 +240,9 @@ def _select_scores(
 ) -> Scores:
     """Return the requested measures, with the queries' clusters and weights."""
     in_score_order = sorted(queries, key=lambda query: query.id)
-    clusters = query_clusters(in_score_order, settings.cluster)
-    weights = query_weights(in_score_order, settings.weight)
+    units = query_units(in_score_order, settings.cluster, settings.weight)
     selected = scores.select(measures)
-    selected = replace(selected, clusters=clusters, weights=weights)
+    selected = replace(selected, clusters=units.clusters, weights=units.weights)
     if measures:
         return replace(selected, declared_primary=measures[0])
     preferred = (*DEFAULT_ANSWER_MEASURES, *selected.values)

@@ -16,7 +16,11 @@ from harness.identity import RunIdentity, run_identity
 from harness.measures import measure_rankings, value_bounds
 from harness.records import ResolvedExperiment
 from harness.scoring.grades import GradedLabels, grade_measured_queries
-from harness.scoring.query_units import query_weights
+from harness.scoring.query_units import (
+    QueryUnits,
+    query_units,
+    refuse_absent_field,
+)
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
@@ -30,6 +34,8 @@ class BuiltExperiment(NamedTuple):
     dataset: Dataset
     labels: GradedLabels
     """The labels of the data set after the grade rule."""
+    units: QueryUnits
+    """Of the graded queries, sorted by id."""
     retrievers: tuple[BuiltRetriever, ...]
     """The retrievers in the order in which they run: each after those that it uses."""
     count_tokens: TokenCounter
@@ -71,18 +77,20 @@ def _build(
         drop_dangling = loaded.experiment.relevance.dangling == "drop"
         dataset = load_dataset(loaded.dataset, drop_dangling=drop_dangling)
     labels: GradedLabels | None = None
+    units: QueryUnits | None = None
     if dataset is not None:
         with collect_errors(problems, in_file):
-            problems += _cluster_field_problems(loaded, dataset)
             problems += _filter_field_problems(loaded, retrievers or (), dataset)
             labels = _grade(loaded, dataset)
+            units = _query_units(loaded, dataset, labels)
     problems += retriever_problems
-    if problems or dataset is None or labels is None or retrievers is None:
+    if problems or not (dataset and labels and units and retrievers):
         raise InputError(problems)
     question = loaded.question
     return BuiltExperiment(
         dataset,
         labels,
+        units,
         retrievers,
         count_tokens,
         records.resolved_experiment(
@@ -98,19 +106,6 @@ def _problems_in_file(loaded: LoadedExperiment, error: InputError) -> list[Probl
         problem._replace(where=f"{loaded.path}: {problem.where}")
         for problem in error.problems
     ]
-
-
-def _cluster_field_problems(
-    loaded: LoadedExperiment, dataset: Dataset
-) -> Iterator[Problem]:
-    cluster = loaded.experiment.statistics.cluster
-    query_fields = _query_fields(dataset)
-    if cluster is not None and cluster not in query_fields:
-        yield Problem(
-            f"{loaded.path}: [statistics] cluster",
-            f"{cluster!r} is a field of no query",
-            did_you_mean(cluster, query_fields),
-        )
 
 
 def _filter_field_problems(
@@ -145,7 +140,7 @@ def _query_fields(dataset: Dataset) -> set[str]:
 
 
 def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
-    """Grade the labels; every measure, weight and margin is checked against them."""
+    """Grade the labels; every measure and the margin are checked against them."""
     question = loaded.question
     labels = grade_measured_queries(dataset.labels, dataset.queries, question)
     # Scoring empty rankings shows whether every measure can read these labels.
@@ -160,11 +155,26 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     )
     bounds = value_bounds(question.primary, labels.grades)
     _check_claims(loaded, dataset)
-    scored_queries = [query for query in dataset.queries if query.id in labels.grades]
-    query_weights(scored_queries, question.experiment.statistics.weight)
     margin = question.experiment.statistics.margin
     check_margin("[statistics] margin", margin, bounds)
     return labels
+
+
+def _query_units(
+    loaded: LoadedExperiment, dataset: Dataset, labels: GradedLabels
+) -> QueryUnits:
+    """Return the units of the graded queries.
+
+    Raises:
+        InputError: the declared field of clusters or of weights does not fit.
+    """
+    statistics = loaded.experiment.statistics
+    graded_queries = [query for query in dataset.queries if query.id in labels.grades]
+    graded_queries.sort(key=lambda query: query.id)
+    if not graded_queries and statistics.cluster is not None:
+        # A misspelt field is reported before there are labels.
+        refuse_absent_field(dataset.queries, statistics.cluster)
+    return query_units(graded_queries, statistics.cluster, statistics.weight)
 
 
 def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:

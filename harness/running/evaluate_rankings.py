@@ -41,9 +41,7 @@ def evaluate_rankings(
         loaded.question.measures,
         loaded.question.primary,
         built.labels,
-        queries,
-        loaded.experiment.statistics.cluster,
-        loaded.experiment.statistics.weight,
+        built.units,
     )
     with accounts.meter.stage("scoring"):
         trials = {run.retriever: partial(_trials, run) for run in finished}

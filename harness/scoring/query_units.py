@@ -1,16 +1,51 @@
-"""Clusters of queries, with the weight of each query."""
+"""The units that queries count as."""
 
 import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from harness.english import count_of
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
 from retrievers.types import Query
 
 CONVERSATION_FIELD = "conversation"
 """The field that clusters the turns of a conversation if none is declared."""
+
+
+class QueryUnits(NamedTuple):
+    """What each query counts as, in the order of the queries."""
+
+    clusters: tuple[str, ...] | None
+    """Each query's cluster, "" for none; None: every query is a unit."""
+    weights: tuple[float, ...] | None
+    """How much each query counts, about 1 on average; None: all alike."""
+
+
+def query_units(
+    queries: Sequence[Query], cluster: str | None, weight: str | None
+) -> QueryUnits:
+    """Return the clusters and the weights of queries.
+
+    Args:
+        queries: in the order of the result.
+        cluster: the field of queries that belong together.
+        weight: the field that says how much a query counts.
+
+    Raises:
+        InputError: the problems of `query_clusters` and of `query_weights`.
+    """
+    problems: list[Problem] = []
+    clusters: tuple[str, ...] | None = None
+    weights: tuple[float, ...] | None = None
+    with collect_errors(problems):
+        clusters = query_clusters(queries, cluster)
+    with collect_errors(problems):
+        weights = query_weights(queries, weight)
+    if problems:
+        raise InputError(problems)
+    return QueryUnits(clusters, weights)
 
 
 def query_clusters(
@@ -37,7 +72,7 @@ def query_clusters(
     if field is None and any(query.history for query in queries):
         field = CONVERSATION_FIELD
     if field is not None:
-        _refuse_absent_field(queries, field)
+        refuse_absent_field(queries, field)
     leaders = _cluster_leaders(queries, field)
     members = Counter(leaders)
     if field is None and len(members) == len(queries):
@@ -49,8 +84,8 @@ def query_clusters(
     return tuple(names[leader] for leader in leaders)
 
 
-def _refuse_absent_field(queries: Sequence[Query], field: str) -> None:
-    """Refuse a field that no query has.
+def refuse_absent_field(queries: Sequence[Query], field: str) -> None:
+    """Refuse a field that none of the queries has, if there are queries.
 
     Raises:
         InputError: no query has it.
@@ -60,7 +95,7 @@ def _refuse_absent_field(queries: Sequence[Query], field: str) -> None:
     fields: set[str] = set()
     for query in queries:
         fields.update(query.fields)
-    problem = f"no query has a field {field!r}"
+    problem = f"{field!r} is a field of no query"
     remedy = did_you_mean(field, fields)
     raise InputError(Problem("[statistics] cluster", problem, remedy))
 

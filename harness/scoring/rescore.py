@@ -11,6 +11,7 @@ from harness.records import Results
 from harness.records.judge_files import ANSWERS_FOLDER, read_passages, read_readings
 from harness.records.judge_readings import JudgeIdentity, claims_by_query
 from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels, grade_labels
+from harness.scoring.query_units import query_units
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
 from harness.scoring.scores import Scores
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -49,15 +50,14 @@ def rescore(
         )
     _refuse_deeper_measures(results, measures)
     declared = results.manifest.resolved.statistics
+    queries_in_score_order = [
+        results.queries[query_id].query for query_id in sorted(graded.grades)
+    ]
     setup = ScoringSetup(
         measures=tuple(measures),
         primary=measures[0],
         labels=graded,
-        queries={
-            query_id: results.queries[query_id].query for query_id in graded.grades
-        },
-        cluster=declared.cluster,
-        weight=declared.weight,
+        units=query_units(queries_in_score_order, declared.cluster, declared.weight),
     )
     trials = {
         retriever: partial(results.trials, retriever)

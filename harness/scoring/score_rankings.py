@@ -11,7 +11,7 @@ import numpy as np
 from harness.measures import Measure, MeasureValues, measure_rankings
 from harness.measures.score import Grades, RankedPassages
 from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels
-from harness.scoring.query_units import query_clusters, query_weights
+from harness.scoring.query_units import QueryUnits
 from harness.scoring.ranked_passages import (
     compared_ids,
     passages_of_rankings,
@@ -25,7 +25,7 @@ from harness.scoring.scores import (
     Trials,
     ranked_ids,
 )
-from retrievers.types import Floats, Query
+from retrievers.types import Floats
 
 
 def score_by_labels(
@@ -83,12 +83,8 @@ class ScoringSetup(NamedTuple):
     measures: tuple[Measure, ...]
     primary: Measure
     labels: GradedLabels
-    queries: Mapping[str, Query]
-    """Query id -> query, for at least the scored queries."""
-    cluster: str | None = None
-    """The field of queries that belong together."""
-    weight: str | None = None
-    """The field that says how much a query counts."""
+    units: QueryUnits
+    """Of the graded queries, sorted by id."""
 
 
 def score_rankings(
@@ -131,11 +127,10 @@ def score_rankings(
     )
     if trial_means:  # an average of 0 and 1 is neither
         scores = replace(scores, binary=frozenset())
-    queries = [setup.queries[query_id] for query_id in scores.ids]
     return replace(
         scores,
-        clusters=query_clusters(queries, setup.cluster),
-        weights=query_weights(queries, setup.weight),
+        clusters=setup.units.clusters,
+        weights=setup.units.weights,
         judged_by_people=setup.labels.judged_by_people,
         judged_shares=judged_shares,
         trial_means=trial_means,
@@ -181,11 +176,10 @@ def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _Score
         averaged = _average(by_trial)
         query_ids = computed[0].query_ids
         columns.append(ScoreColumn(str(measure), retriever, query_ids, averaged))
-    queries = [setup.queries[query_id] for query_id in computed[0].query_ids]
-    weights = query_weights(queries, setup.weight)
     weight_by_query = None
-    if weights is not None:
-        weight_by_query = dict(zip(computed[0].query_ids, weights, strict=True))
+    if setup.units.weights is not None:
+        weighted = zip(computed[0].query_ids, setup.units.weights, strict=True)
+        weight_by_query = dict(weighted)
     return _ScoredTrials(
         columns,
         tuple(values.means(weight_by_query)[setup.primary] for values in computed),

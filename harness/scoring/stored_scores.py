@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.records import Results
-from harness.scoring.query_units import query_clusters, query_weights
+from harness.scoring.query_units import query_units
 from harness.scoring.ranked_passages import compared_ids
 from harness.scoring.score_rankings import mean_judged_share
 from harness.scoring.score_table import scores_from_columns
@@ -55,11 +55,8 @@ def stored_scores(results: Results) -> Scores:
     )
     declared = results.manifest.resolved.statistics
     queries = [results.queries[query_id].query for query_id in scores.ids]
-    return replace(
-        scores,
-        clusters=query_clusters(queries, declared.cluster),
-        weights=query_weights(queries, declared.weight),
-    )
+    units = query_units(queries, declared.cluster, declared.weight)
+    return replace(scores, clusters=units.clusters, weights=units.weights)
 
 
 def _stored_columns(results: Results) -> list[ScoreColumn]:

@@ -73,6 +73,12 @@ def test_a_misspelt_data_set_gets_the_nearest_folder(tmp_path):
     assert "did you mean 'data'" in str(refusal(check_target, tmp_path / "dta"))
 
 
+CLUSTERED_WITHOUT_LABELS = """[
+    {"id": "1", "query": "fruit", "relevant_documents": ["apple"]},
+    {"id": "2", "query": "wheels", "topic": "cars"}
+]"""
+
+
 @pytest.mark.parametrize(
     ("change", "queries_json", "problems"),
     [
@@ -99,6 +105,12 @@ def test_a_misspelt_data_set_gets_the_nearest_folder(tmp_path):
             "",
             ["cluster: 'neat' is a field of no query", "without a number above 0 in"],
             id="unknown fields",
+        ),
+        pytest.param(
+            ("report = false", '[statistics]\ncluster = "topic"'),
+            CLUSTERED_WITHOUT_LABELS,
+            ["cluster: 'topic' is a field of no query"],
+            id="a cluster that only a query without labels has",
         ),
         pytest.param(
             ("report = false", "[statistics]\nmargin = 5"),
