@@ -100,7 +100,8 @@ class Dense(Retriever):
         self._dimensions = 0
         self._numbers_per_query = 0.0
         self._location_facts = VectorFacts()
-        self._resources: Resources
+        self._resources: Resources | None = None
+        # `index` sets these two, before any search.
         self._embedder: Embedder
         self._collection: Store
 
@@ -163,6 +164,12 @@ class Dense(Retriever):
         """Receive the run's cache and its collections."""
         self._resources = resources
 
+    @property
+    def _run_resources(self) -> Resources:
+        if self._resources is None:
+            raise RuntimeError("index or setup comes before a search")
+        return self._resources
+
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus into the store, or use the finished collection in it."""
         documents = self._with_resources(documents)
@@ -172,7 +179,7 @@ class Dense(Retriever):
             _ = self.encoder.concurrency
         self._embedder = Embedder(
             self.encoder,
-            self._resources.cache,
+            self._run_resources.cache,
             self.reduction.dimensions,
             self.reduction.native_encoder,
         )
@@ -197,13 +204,14 @@ class Dense(Retriever):
                     meter.note(kind, document_id)
 
     def _with_resources(self, documents: Iterable[Document]) -> Iterable[Document]:
-        """Return the documents, with resources of its own outside of a run.
+        """Return the documents; outside a run, set up resources of its own before.
 
-        Passages are found in the documents, which are then kept in memory.
+        Only passages are looked up in the documents later, which are then kept in
+        memory.
         """
-        if hasattr(self, "_resources"):
+        if self._resources is not None:
             return documents
-        self.setup(own_resources(self, documents if self.chunks else ()))
+        self._resources = own_resources(self, documents if self.chunks else ())
         return self._resources.corpus if self.chunks else documents
 
     def search(
@@ -315,7 +323,7 @@ class Dense(Retriever):
     def _passage_places(self) -> PassagePlaces:
         """Places of passages in their documents."""
         assert self.chunks is not None
-        resources = self._resources
+        resources = self._run_resources
         return PassagePlaces(resources.corpus, self.chunks, resources.count_tokens)
 
     @property
@@ -326,7 +334,7 @@ class Dense(Retriever):
     @property
     def _fresh(self) -> bool:
         """Whether the collection is built again even if it is finished."""
-        return self._resources.fresh or not self.encoder.is_cacheable
+        return self._run_resources.fresh or not self.encoder.is_cacheable
 
     def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
         """Return the opened collection.
@@ -352,19 +360,19 @@ class Dense(Retriever):
         if location not in PROCESS_LOCATIONS:
             content = collection_content(
                 self.encoder.fingerprint_for("document"),
-                self._resources.corpus_digest,
+                self._run_resources.corpus_digest,
                 parts=self.chunks.suffix(documents) if self.chunks else "",
                 dimensions=self.reduction.dimensions,
                 fields=self._filter_fields,
             )
-        stores = self._resources.stores
+        stores = self._run_resources.stores
         key = (self.store, content, self._name if self.store.on_server else "")
         if key not in stores:
             stores[key] = open_store(
                 self.store,
                 content,
                 documents=document_count,
-                folder=self._resources.folder,
+                folder=self._run_resources.folder,
                 meter=meter,
                 form=form,
             )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, starmap
 from typing import Any, NamedTuple
 
 from retrievers.prices import Price
@@ -37,6 +37,13 @@ MAX_DIGITS = 18
 """Digits of a stored count; any such number fits 64 bits."""
 
 
+class Fact(NamedTuple):
+    """A fact that has no field: an option, or what another package says."""
+
+    key: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """A model, or a function in its place; "" and None for what it does not have."""
@@ -56,7 +63,7 @@ class ModelFacts:
     """The function that is called."""
     version: str = ""
     """Version of the function."""
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[Fact, ...] = ()
     """Options that people want to know: prompts, number type, region."""
     dimensions: int | None = None
     price: Price | None = None
@@ -84,7 +91,7 @@ class CollectionFacts:
     optimizer: str = ""
     indexing_threshold_kb: int | None = None
     full_scan_threshold_kb: int | None = None
-    other: Mapping[str, str] = field(default_factory=dict)
+    other: tuple[Fact, ...] = ()
     """Facts from a store of another package, under its own keys."""
 
     @property
@@ -179,7 +186,7 @@ class RetrieverFacts:
     """The conditions of queries on documents, as JSON."""
     reranker: RerankerFacts | None = None
     answers: AnswerFacts = AnswerFacts()
-    other: Mapping[str, str] = field(default_factory=dict)
+    other: tuple[Fact, ...] = ()
     """Facts from retrievers of other packages, under their own keys."""
 
     @property
@@ -317,7 +324,7 @@ def stored_facts(facts: RetrieverFacts) -> dict[str, str]:
     """Return facts as a manifest has them, in its order.
 
     >>> price = Price(0.02, "a page", 0)
-    >>> model = ModelFacts(model="m", settings={"region": "eu"}, price=price)
+    >>> model = ModelFacts(model="m", settings=(Fact("region", "eu"),), price=price)
     >>> stored = stored_facts(RetrieverFacts(model=model))
     >>> stored["usd_per_million_tokens"], [*stored][:2]
     ('0.02', ['model', 'region'])
@@ -327,20 +334,20 @@ def stored_facts(facts: RetrieverFacts) -> dict[str, str]:
     return dict(_fact_texts(facts))
 
 
-def _fact_texts(facts: RetrieverFacts) -> Iterator[tuple[str, str]]:
+def _fact_texts(facts: RetrieverFacts) -> Iterator[Fact]:
     yield from _model_texts(facts.model)
     yield from _texts(facts.origin, ORIGIN_FIELDS)
     yield from _texts(facts.vectors, REDUCTION_FIELDS)
     yield from _texts(facts.vectors.collection, COLLECTION_FIELDS)
-    yield from facts.vectors.collection.other.items()
+    yield from facts.vectors.collection.other
     yield from _texts(facts.vectors, SIZE_FIELDS)
     yield from _texts(facts, (CONDITIONS_FIELD,))
     if facts.reranker is not None:
         for key, text in _model_texts(facts.reranker.model):
-            yield f"{RERANKER_PREFIX}{key}", text
+            yield Fact(f"{RERANKER_PREFIX}{key}", text)
         if facts.reranker.depth is not None:
-            yield f"{RERANKER_PREFIX}{DEPTH_KEY}", str(facts.reranker.depth)
-    yield from facts.other.items()
+            yield Fact(f"{RERANKER_PREFIX}{DEPTH_KEY}", str(facts.reranker.depth))
+    yield from facts.other
     yield from _texts(facts.answers, ANSWER_FIELDS)
 
 
@@ -349,25 +356,26 @@ def stored_model_facts(facts: ModelFacts) -> dict[str, str]:
     return dict(_model_texts(facts))
 
 
-def _model_texts(model: ModelFacts) -> Iterator[tuple[str, str]]:
+def _model_texts(model: ModelFacts) -> Iterator[Fact]:
     yield from _texts(model, MODEL_FIELDS)
-    yield from model.settings.items()
+    yield from model.settings
     yield from _texts(model, (DIMENSIONS_FIELD,))
     price = model.price
     if price is not None:
         per_tokens, per_searches, source = PRICE_FIELDS
-        yield per_tokens.key, per_tokens.form.write(price.usd_per_million_tokens)
+        text = per_tokens.form.write(price.usd_per_million_tokens)
+        yield Fact(per_tokens.key, text)
         if price.usd_per_thousand_searches:
             yield from _texts(price, (per_searches,))
         yield from _texts(price, (source,))
 
 
-def _texts(record: object, fields: Sequence[_StoredField]) -> Iterator[tuple[str, str]]:
+def _texts(record: object, fields: Sequence[_StoredField]) -> Iterator[Fact]:
     """Yield the fields of a record that have a content, under their keys."""
     for stored in fields:
         content = getattr(record, stored.field)
         if content not in ("", None):
-            yield stored.key, stored.form.write(content)
+            yield Fact(stored.key, stored.form.write(content))
 
 
 def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
@@ -400,7 +408,7 @@ def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
         conditions=conditions,
         reranker=reranker,
         answers=AnswerFacts(**later.take(*ANSWER_FIELDS)),
-        other=later.remaining(),
+        other=later.remaining_facts(),
     )
 
 
@@ -413,7 +421,7 @@ def parse_model_facts(stored: Mapping[str, str]) -> ModelFacts:
     _check_texts(stored)
     first, later = _StoredTexts(stored).split_at_settings()
     model = _take_model(first, later)
-    return replace(model, settings={**model.settings, **later.remaining()})
+    return replace(model, settings=(*model.settings, *later.remaining_facts()))
 
 
 class _StoredTexts:
@@ -454,6 +462,10 @@ class _StoredTexts:
         """Return the texts that were not taken."""
         return dict(self._texts)
 
+    def remaining_facts(self) -> tuple[Fact, ...]:
+        """Return the texts that were not taken, each with its key."""
+        return tuple(starmap(Fact, self._texts.items()))
+
 
 class _SplitFacts(NamedTuple):
     """The stored texts of a model, and others."""
@@ -473,7 +485,7 @@ def _take_model(first: _StoredTexts, later: _StoredTexts) -> ModelFacts:
         price = Price(**{**price_fields, **later.take(source, per_searches)})
     identity = {**later.take(*MODEL_FIELDS), **first.take(*MODEL_FIELDS)}
     dimensions = first.take(DIMENSIONS_FIELD)
-    settings = first.remaining()
+    settings = first.remaining_facts()
     return ModelFacts(**identity, **dimensions, price=price, settings=settings)
 
 
@@ -485,10 +497,12 @@ def _take_reranker(later: _StoredTexts) -> RerankerFacts | None:
     first, others = stored.split_at_settings()
     depth = _read_count(stored.remaining().get(DEPTH_KEY, ""))
     model = _take_model(first, others)
-    settings = others.remaining()
-    if depth is not None:
-        settings.pop(DEPTH_KEY, None)
-    model = replace(model, settings={**model.settings, **settings})
+    settings = [
+        fact
+        for fact in others.remaining_facts()
+        if depth is None or fact.key != DEPTH_KEY
+    ]
+    model = replace(model, settings=(*model.settings, *settings))
     return RerankerFacts(model=model, depth=depth)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from retrievers.document import Document
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.passage import Passage
 from retrievers.query import Query
@@ -20,10 +21,12 @@ highest."""
 
 
 class _SummedPoints(NamedTuple):
-    """Hits with their scores, in no order."""
+    """Hits before they are ordered."""
 
     ids: list[str]
+    """Documents; or passages, by a key of their own."""
     scores: Floats
+    """One for each id: the weighted sum of its points in all rankings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ class Fused(Retriever):
     """One for each ranking; empty if all have the same."""
     minimum: tuple[float, ...] = ()
     """For "convex": the lowest score that each retriever could give; empty for the
-    lowest of its hits."""
+    lowest of its hits. A hit with exactly this score adds 0."""
 
     @property
     def answers_here(self) -> bool:
@@ -104,6 +107,9 @@ class Fused(Retriever):
         rankings have passages, these are fused by the same rule: passages with the same
         place in the same document are one.
 
+        Raises:
+            InputError: no hit of a ranking is above its `minimum`, but some are below.
+
         >>> a, b = ranked(["x", "y"], [2, 1]), ranked(["y", "z"], [9, 8])
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in Fused(()).fuse([a, b], 2)]
         [('y', 0.032522), ('x', 0.016393)]
@@ -140,21 +146,45 @@ class Fused(Retriever):
         if self.method == "convex":
             weights = [weight / sum(weights) for weight in weights]
         sums: dict[str, float] = {}
-        for part, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
-            points = self._points(ranking, part)
+        weighted_rankings = zip(rankings, weights, strict=True)
+        for part_number, (ranking, weight) in enumerate(weighted_rankings):
+            points = self._points(ranking, part_number)
             for doc_id, document_points in zip(ranking.doc_ids, points, strict=True):
                 sums[doc_id] = sums.get(doc_id, 0.0) + weight * document_points
         return _SummedPoints(list(sums), round_scores(list(sums.values())))
 
-    def _points(self, ranking: Ranking, part: int) -> list[float]:
-        """Return what each hit of a part's ranking adds to its document's score."""
+    def _points(self, ranking: Ranking, part_number: int) -> list[float]:
+        """Return the points of each hit of a part's ranking, before the weight."""
         if self.method == "rrf":
             ranks = range(1, len(ranking) + 1)
             return [1 / (self.constant + rank) for rank in ranks]
         if self.method == "dbsf":
             return _scale_by_distribution(ranking.scores)
-        minimum = self.minimum[part] if self.minimum else None
+        if not self.minimum:
+            return _scale_by_range(ranking.scores, minimum=None)
+        minimum = self.minimum[part_number]
+        _check_minimum(minimum, ranking.scores, part_number)
         return _scale_by_range(ranking.scores, minimum)
+
+
+def _check_minimum(minimum: float, scores: Floats, part_number: int) -> None:
+    """Refuse a minimum that no hit is above, but some are below.
+
+    The scale from it to the highest score would reverse the order of the hits, or have
+    no width.
+
+    Raises:
+        InputError: it is refused.
+    """
+    if not len(scores) or scores[-1] >= minimum or scores[0] > minimum:
+        return
+    span = f"{scores[-1]:g} to {scores[0]:g}"
+    problem = f"is {minimum:g}, and no hit of a query scores more ({span})"
+    remedy = (
+        "give the lowest score that this retriever of `of` can have, "
+        "or leave minimum out"
+    )
+    raise InputError(Problem(f"minimum[{part_number}]", problem, remedy))
 
 
 def _scale_by_distribution(scores: Floats) -> list[float]:
@@ -172,9 +202,14 @@ def _scale_by_distribution(scores: Floats) -> list[float]:
 
 
 def _scale_by_range(scores: Floats, minimum: float | None) -> list[float]:
-    """Return (score - lowest) / (highest - lowest).
+    """Return (score - lowest) / (highest - lowest) of each score.
 
-    If all hits are equal and no minimum is set, it is 1.
+    Args:
+        scores: in descending order.
+        minimum: the lowest of the range; None for the lowest of the scores.
+
+    A range of no width: without a minimum all scores are the highest, so each is 1;
+    with one, all are the lowest that was possible, so each is 0.
     """
     if not len(scores):
         return []

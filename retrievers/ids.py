@@ -210,16 +210,16 @@ class KnownDocuments:
     def _match_separately(self, name: str, paths: _DocumentPaths) -> IdMatch | None:
         """Return the document that an id means if other ids are not considered."""
         path = without_suffix(name)
-        if path in paths.by_path:
-            return _unique_match(paths.by_path[path], "file name")
+        if path in paths.whole:
+            return paths.match(path, "file name")
         for tail in _path_tails(path):
-            if tail in paths.by_path:
-                return _unique_match(paths.by_path[tail], "folder")
-        if path in paths.by_tail:
-            return _unique_match(paths.by_tail[path], "file name")
+            if tail in paths.whole:
+                return paths.match(tail, "folder")
+        if path in paths.document_by_tail:
+            return paths.match(path, "file name")
         whole_float = WHOLE_FLOAT.fullmatch(name.strip())
-        if whole_float and whole_float[1] in paths.by_path:
-            return _unique_match(paths.by_path[whole_float[1]], "whole number")
+        if whole_float and whole_float[1] in paths.whole:
+            return paths.match(whole_float[1], "whole number")
         title_owner = self._title_owners.get(_digest(normalise_text(name)), "")
         return _unique_match(title_owner, "title")
 
@@ -243,12 +243,15 @@ class KnownDocuments:
 
 @dataclass(frozen=True, slots=True)
 class _DocumentPaths:
-    """The documents that paths name; "" if a path names several."""
+    """The documents that paths name."""
 
-    by_path: dict[str, str]
-    """Id, with or without its suffix -> document."""
-    by_tail: dict[str, str]
-    """Path without its first folders -> document."""
+    document_by_tail: dict[str, str]
+    """Path, whole or without its first folders -> document; "" if it names several.
+
+    A whole path names its own document, whatever other paths end with it.
+    """
+    whole: frozenset[str]
+    """The whole paths: ids, with and without their suffixes."""
 
     @classmethod
     def of_ids(cls, ids: Collection[str]) -> _DocumentPaths:
@@ -261,7 +264,11 @@ class _DocumentPaths:
                 by_tail[tail] = "" if tail in by_tail else id_
         for id_ in ids:  # an id that equals the path of another still means itself
             by_path.setdefault(id_, id_)
-        return cls(by_path, by_tail)
+        return cls(by_tail | by_path, frozenset(by_path))
+
+    def match(self, path: str, matched_by: str) -> IdMatch | None:
+        """Return the match with the document of a path; None if it names several."""
+        return _unique_match(self.document_by_tail[path], matched_by)
 
 
 def _unique_match(document: str, matched_by: str) -> IdMatch | None:

@@ -29,10 +29,11 @@ from retrievers.service_hits import (
     hits_in_order,
     search_path,
 )
-from retrievers.services.addresses import check_address, request_headers
+from retrievers.services.addresses import check_address
 from retrievers.services.caller import NO_COST, PaidAnswer, ServiceCaller
 from retrievers.services.clients import JsonClient
 from retrievers.services.concurrency import close_later, run_request
+from retrievers.services.headers import NO_HEADERS, Headers
 
 
 class Endpoint(AskedService):
@@ -49,7 +50,7 @@ class Endpoint(AskedService):
     """A JMESPath to their scores; left out, their order counts."""
     method: Literal["GET", "POST"] = "POST"
     """How the request is sent."""
-    headers: dict[str, str] | None = None
+    headers: Headers | None = None
     """Sent along; a secret always as ${NAME}."""
     body: dict[str, Any] | None = None
     """Sent as JSON; {query} and {depth} in its strings are replaced, a string that is
@@ -88,8 +89,9 @@ class Endpoint(AskedService):
         Keys change from day to day, and answers do not: headers count with `${NAME}`.
         """
         parts = expand([self.url, self.method, self.body, self.ids, self.scores])
-        if self.headers:
-            parts.append(self.headers)
+        headers = (self.headers or NO_HEADERS).as_table()
+        if headers:
+            parts.append(headers)
         return hashlib.sha256(json.dumps(parts, default=list).encode()).hexdigest()
 
     @property
@@ -111,7 +113,7 @@ class Endpoint(AskedService):
         """Return the client, created on first use."""
         if self._client is None:
             hide_values(self.url, self.body)
-            headers = request_headers(self.url, self.headers or {})
+            headers = self.headers or NO_HEADERS
             self._client = JsonClient(self.url, headers, self._shown_url)
             weakref.finalize(self, close_later, self._client.close_async)
         return self._client

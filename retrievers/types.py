@@ -13,6 +13,7 @@ from retrievers.embedded import PairScores as PairScores
 from retrievers.embedded import Role as Role
 from retrievers.facts import AnswerFacts as AnswerFacts
 from retrievers.facts import CollectionFacts as CollectionFacts
+from retrievers.facts import Fact as Fact
 from retrievers.facts import ModelFacts as ModelFacts
 from retrievers.facts import Origin as Origin
 from retrievers.facts import RerankerFacts as RerankerFacts

@@ -29,6 +29,7 @@ _VERIFICATION_REMEDY = (
     "(proof = false skips this check; "
     "or set encoder.dimensions, so that the service cuts)"
 )
+"""Both are keys of the retriever's table in an experiment file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,11 @@ class VectorReduction:
     quantization: NumberFormat | None = None
     """The format of the numbers; None for the encoder's own."""
     native_encoder: Encoder | None = None
-    """The same model, asked for the smaller size itself; cut vectors are verified
-    against its vectors. None: they are not verified.
+    """The same model, which the service asks for vectors of the smaller size: a few cut
+    vectors are compared with these. None: none are compared.
     """
     derived_from: str = ""
-    """The retriever with the full vectors; "" if this one has its own."""
+    """The retriever whose full vectors are used; "" if they are embedded anew."""
 
 
 def cut_vectors(embedded: Embedded, dimensions: int) -> Embedded:

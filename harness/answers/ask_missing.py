@@ -40,7 +40,7 @@ def ask_missing(
             for index, reply in ask(missing):
                 replies[index] = reply  # noqa: PERF403 - kept if a later one raises
     except UnreadableReplies:
-        # Other requests have replies, so the judge works: leave these undefined.
+        # Other requests have replies, so the judge works: these stay None.
         if len(missing) == len(distinct):
             raise
     return {request: replies.get(index) for index, request in enumerate(missing)}

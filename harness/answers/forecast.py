@@ -54,6 +54,11 @@ def forecast_judging(
     """Forecast the judging by a dry run.
 
     Nothing is sent, no model is loaded, the folder is unchanged.
+
+    Args:
+        experiment: its file.
+        folder: with the answers and what was judged of them.
+        code: allows the experiment's code, as for `harness.experiment.load`.
     """
     inputs = read_answer_inputs(experiment, folder, code=code)
     chat: ForecastChat | None = None
@@ -62,7 +67,7 @@ def forecast_judging(
             chat = ForecastChat(judge_chat(inputs.judge, cache))
         judge = build_judge(inputs.judge, cache, Meter(), chat=chat)
         readings = read_readings(folder, identity_of(judge))
-        if chat is None:
+        if chat is None:  # a local judge sends no requests that a dry run could count
             return _forecast_work(judge.name, inputs, readings, readings)
         dry_readings = _dry_run(folder, judge, inputs)
         requests = chat.forecast()

@@ -37,7 +37,11 @@ class GeneratedQuestions(NamedTuple):
 
 
 class Judge(Protocol):
-    """Gives verdicts on texts."""
+    """Gives verdicts on texts.
+
+    Reading the replies of any method may raise `UnreadableReplies`: the first replies
+    of a chat model were all unreadable, and it is sent no more requests.
+    """
 
     @property
     def name(self) -> str:
@@ -49,7 +53,10 @@ class Judge(Protocol):
 
     @property
     def unreadable_example(self) -> str:
-        """The words "such as" with the first unreadable reply; "" if there was none."""
+        """The first unreadable reply as a message quotes it; "" if there was none.
+
+        It begins with "such as", for example: such as 'I am sorry.'
+        """
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
         """How each text bears on its claim: entailed, contradicted or neutral."""
@@ -65,12 +72,15 @@ class Judge(Protocol):
     ) -> JudgeReplies[tuple[int | None, ...]]:
         """The ratings of each text, a passage: one for each wording of the prompt.
 
-        A rating is 0, 1 or 2; None if the reply is unreadable. Only chat models give
-        ratings.
+        A rating is 0, 1 or 2; None if the reply is unreadable. Only chat models rate:
+        other judges yield no reply.
         """
 
     def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
-        """The questions that each text answers; only chat models write them."""
+        """The questions that each text answers.
+
+        Only chat models write questions: other judges yield no reply.
+        """
 
 
 def identity_of(judge: Judge) -> JudgeIdentity:

@@ -96,6 +96,7 @@ class AnswerMeasure(NamedTuple):
     meaning: str
     """The description in the report."""
     low_is_good: bool = False
+    """Whether less is better: then the smallest mean leads."""
 
 
 def _on_texts(

@@ -106,9 +106,9 @@ def judge_hits(
 def judged_documents(
     queries: Sequence[Query], rankings: RunRankings, depth: int | None
 ) -> dict[str, set[str]]:
-    """The documents that measures by claims use, over all retrievers.
+    """Return the documents that measures by claims use, over all retrievers.
 
-    Query id -> document ids.
+    Query id, of each query with claims or a reference answer -> document ids.
     """
     documents_by_query = {
         query.id: set[str]()
@@ -123,7 +123,10 @@ def judged_documents(
 
 
 def claims_depth(measures: Sequence[Measure]) -> int | None:
-    """The deepest cutoff of the measures by claims; None if one has none."""
+    """Return the deepest cutoff of the measures by claims.
+
+    None if one of them has no cutoff; 0 if no measure is by claims.
+    """
     cutoffs = [measure.cutoff for measure in measures if measure.uses_claims]
     if None in cutoffs:
         return None
@@ -197,9 +200,10 @@ def _read_claims(
     queries: Sequence[Query],
     earlier_readings: JudgeReadings,
 ) -> dict[str, tuple[str, ...] | None]:
-    """The claims that the judge extracts from references without claims.
+    """Return the claims that the judge extracts from references without claims.
 
-    All are stored, each text once.
+    Reference answer -> its claims, None if the reply was unreadable. These and the
+    claims that came with the data are stored, each text once.
     """
     store_authored_claims(folder, queries)
     references = [
@@ -223,6 +227,7 @@ def _claim_passages(
     retrieved: Mapping[str, DocumentTexts],
     readings: JudgeReadings,
 ) -> Iterator[ClaimPassage]:
+    """Yield each claim of a query with each text that was retrieved for it."""
     for query in queries:
         claims = claims_of_query(query, readings)
         for _, text in sorted(retrieved.get(query.id, {}).items()):

@@ -62,6 +62,10 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
 def _build(
     loaded: LoadedExperiment, find_missing_extras: Callable[[], set[str]]
 ) -> BuiltExperiment:
+    """Build the parts one by one, and collect the problems of all of them.
+
+    The data set's problems come before those of the retrievers, which are built first.
+    """
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
     retrievers: tuple[BuiltRetriever, ...] | None = None

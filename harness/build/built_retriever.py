@@ -30,14 +30,18 @@ class BuiltRetriever:
     model_configs: Mapping[int, PartConfig] = field(default_factory=dict)
     """`id` of an encoder or a reranker -> its table, as earlier runs have it."""
     conversation: str = "last"
-    """How the history of a query is used, as `ConversationConfig` has it."""
+    """What it searches with where a query has a history.
+
+    The query alone ("last"), all that was said ("all"), or a text with {history} and
+    {query}.
+    """
     min_score: float | None = None
     """Hits with a lower score are dropped."""
     trials: int = 1
     """How often it answers all queries: at least as often as any of its parts."""
 
     def conversation_queries(self, queries: Sequence[Query]) -> list[Query]:
-        """The queries as it searches with them: alone, or with their history."""
+        """Return the queries as it searches with them: alone, or with their history."""
         form = "{history}\n{query}" if self.conversation == "all" else self.conversation
         if form == "last":
             return list(queries)
@@ -50,7 +54,7 @@ class BuiltRetriever:
 
     @property
     def own_parts(self) -> tuple[Retriever, ...]:
-        """The retriever, after its parts that have no name of their own."""
+        """Its parts without a name of their own, at any depth, then the retriever."""
         return tuple(self._walk_parts(self.retriever))
 
     def _walk_parts(self, retriever: Retriever) -> Iterator[Retriever]:

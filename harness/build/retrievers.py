@@ -118,10 +118,11 @@ class PartPool:
         return reranker
 
     def _model(
-        self, part: str, config: PartConfig, find_class: Callable[[str], type]
+        self, part_kind: str, config: PartConfig, find_class: Callable[[str], type]
     ) -> Any:
+        """Return the encoder or the reranker of a table, and remember its table."""
         model = self.get_or_build(
-            f"{part} {canonical_json(config.as_table())}",
+            f"{part_kind} {canonical_json(config.as_table())}",
             lambda: _instantiate(find_class(config.kind), config.options),
         )
         self.model_configs[id(model)] = config
@@ -148,6 +149,7 @@ class RetrieverBuilder:
         return Reranked(retriever, self.pool.reranker(config.rerank))
 
     def _build_first_stage(self, config: RetrieverConfig) -> Retriever:
+        """Return the retriever of a table without its reranker."""
         match config:
             case FusionConfig():
                 parts = tuple(self._part(part) for part in config.of)
@@ -186,14 +188,15 @@ class RetrieverBuilder:
         does not index them. Models are shared.
         """
         pool = self.pool.of_models()
-        own: dict[str, Retriever] = {}
-        builder = RetrieverBuilder(pool, own, self.configs)
-        wanted = [self.configs[name] for name in _names_below(config, self.configs)]
-        for part in order_retrievers(tuple(wanted)):
-            own[part.name] = builder.build(part)
-        return {name: own[name] for name in config.of}
+        agent_retrievers: dict[str, Retriever] = {}
+        builder = RetrieverBuilder(pool, agent_retrievers, self.configs)
+        names = _names_below(config, self.configs)
+        for part in order_retrievers(tuple(self.configs[name] for name in names)):
+            agent_retrievers[part.name] = builder.build(part)
+        return {name: agent_retrievers[name] for name in config.of}
 
     def _dense(self, config: VectorRetrieverConfig) -> Dense:
+        """Return the search by the vectors of a table, in any form of vectors."""
         encoder = self.pool.encoder(config.encoder)
         reduction = None
         if isinstance(config, DenseConfig):
@@ -250,7 +253,10 @@ def _names_below(
 
 
 def _shared_key(config: RetrieverConfig) -> str:
-    """The key of what equal tables share, whatever their names and rerankers."""
+    """Return the key of the part that equal tables share.
+
+    Names and rerankers do not count: a reranker is built around the shared part.
+    """
     return canonical_json(config.model_dump(exclude={"name", "rerank"}))
 
 

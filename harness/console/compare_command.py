@@ -183,11 +183,13 @@ def _override_settings(
     margin: float | None,
 ) -> Settings:
     """Return the settings with the options that were given."""
+    from harness.stats.settings import override_settings
+
     options = {"test": test, "correction": correction, "margin": margin}
     given_options: dict[str, Any] = {
         key: option for key, option in options.items() if option is not None
     }
-    return replace(settings, **given_options)
+    return override_settings(settings, "--", **given_options)
 
 
 def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:

@@ -62,6 +62,7 @@ def corpus_change_lines(change: CorpusChange) -> Iterator[str]:
 
 
 def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterator[str]:
+    """Yield what changed in the scores, labels and first hits of one retriever."""
     row = changed.comparison  # after minus before
     means = f"{changed.before:.3f} before, {changed.after:.3f} after"
     gap = f"{row.mean_difference:+.3f}"

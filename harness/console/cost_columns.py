@@ -51,6 +51,7 @@ def cost_columns(
 
 
 def _cost_cells(cost: RetrieverCost | None) -> CostCells:
+    """Return the costs of one retriever as texts; empty if it has no row of costs."""
     from harness.report.numbers import (
         byte_size_text,
         dollars_text,

@@ -54,6 +54,7 @@ def _reach_line(reach: TruncationEstimate) -> str:
 
 
 def _label_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
+    """Yield how many documents have labels, per query and in all."""
     fewest, median, most = summary.per_query
     if not most:
         yield (

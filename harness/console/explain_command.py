@@ -116,6 +116,7 @@ def _explanation_cells(explanation: Explanation) -> ExplanationCells:
 
 
 def _slice_cells(finding: SliceFinding) -> SliceCells:
+    """Return one slice as a row of the JSON output."""
     from harness.wording.explanation import slice_phrase, suggestion_link
 
     return SliceCells(

@@ -79,33 +79,47 @@ def merge(
     if adjudicate is not None:
         check_new_file(adjudicate)
     merged = merge_into_dataset(paths, reference, corrects or ())
-    if adjudicate is not None and merged.disputed:
-        pool = adjudication_pool(merged.disputed, reference, read_policy(policy))
+    if adjudicate is not None and merged.disputes:
+        pool = adjudication_pool(merged.disputes, reference, read_policy(policy))
         write_pool(adjudicate, pool)
     if as_json:
-        print_json(**{**merged._asdict(), "path": str(merged.path)})
+        _print_merge_json(merged)
         return
     _print_merge(merged, adjudicate)
 
 
-def _print_merge(merged: MergedJudgments, adjudicate: Path | None) -> None:
-    labels = count_of(merged.judgments, "label")
-    print_lines(
-        f"{merged.path}: {labels}, {merged.added:,} of them new",
-        f"queries judged by people {merged.people:,}, begun by people "
-        f"{merged.mixed:,}, by a model alone {merged.model:,}",
+def _print_merge_json(merged: MergedJudgments) -> None:
+    print_json(
+        path=str(merged.path),
+        judgments=merged.judgment_count,
+        added=merged.new_judgment_count,
+        people=merged.people_query_count,
+        mixed=merged.mixed_query_count,
+        model=merged.model_query_count,
+        disputed=merged.disputes,
+        opinions=merged.later_round_judges,
     )
-    if adjudicate is not None and not merged.disputed:
+
+
+def _print_merge(merged: MergedJudgments, adjudicate: Path | None) -> None:
+    """Print what a merge changed, and what people have to settle."""
+    labels = count_of(merged.judgment_count, "label")
+    print_lines(
+        f"{merged.path}: {labels}, {merged.new_judgment_count:,} of them new",
+        f"queries judged by people {merged.people_query_count:,}, begun by people "
+        f"{merged.mixed_query_count:,}, by a model alone {merged.model_query_count:,}",
+    )
+    if adjudicate is not None and not merged.disputes:
         print_lines(
             "people differ by two grades on no document: there is nothing to settle, "
             f"and {adjudicate} is not written"
         )
-    for judge in merged.opinions:
+    for judge in merged.later_round_judges:
         print_warnings(
             f"later grades by {judge} do not replace the first ones; "
             f"if they should: --corrects {quote(judge)}"
         )
-    for dispute in merged.disputed:
+    for dispute in merged.disputes:
         grades = ", ".join(f"{judge} {grade}" for judge, grade in dispute.grades)
         print_warnings(
             f"to adjudicate: {dispute.query_id} {dispute.document_id}: {grades}"

@@ -134,11 +134,12 @@ PlanOnly = Annotated[
 
 
 HELP_SENTENCE_LIMIT = 1_000
-"""Longer than any sentence of help, in characters, so that none is cut."""
+"""Characters of a command's first sentence of help: more than any has, so that none
+is cut."""
 
 
 def refuse_two_formats(form: str, *, as_json: bool) -> None:
-    """Refuse --json with another format."""
+    """Refuse --json with another --format than the default."""
     refuse_options(
         {"--json": as_json and form not in ("table", "text")},
         f"cannot go with --format {form}",
@@ -184,5 +185,5 @@ class HelpGroup(TyperGroup):
 
 
 def command_group(help_text: str) -> typer.Typer:
-    """Commands under one name."""
+    """Return a command to which subcommands are added, with its own help."""
     return typer.Typer(cls=HelpGroup, help=help_text, rich_markup_mode=None)

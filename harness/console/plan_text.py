@@ -33,6 +33,7 @@ def plan_details(plan: RunPlan) -> Iterator[str]:
 
 
 def _total_sentence(total: PlanTotal) -> str:
+    """Return texts, tokens, dollars and minutes of one sum."""
     cached = f" ({total.cached:,} cached)" if total.cached else ""
     texts = f"{count_of(total.texts, 'text')}{cached}"
     tokens = amount_text(total.tokens, 0, "" if total.exact else "≈")
@@ -47,6 +48,11 @@ def _total_sentence(total: PlanTotal) -> str:
 
 def amount_text(amount: float | None, digits: int, mark: str) -> str:
     """Return an amount for people: "?" if it is unknown, never 0 for a little.
+
+    Args:
+        amount: the amount.
+        digits: after the decimal point.
+        mark: comes before the amount, such as "≈" for an estimate.
 
     >>> amount_text(None, 1, "≈"), amount_text(0, 1, "≈")
     ('?', '0')
@@ -99,6 +105,7 @@ def _models_notes(models: Sequence[PlannedModel]) -> Iterator[str]:
 
 
 def _model_notes(model: PlannedModel) -> Iterator[str]:
+    """Yield a model's price with its limits or its speed, and how documents count."""
     throughput = model.throughput
     note = price_sentence(throughput.price)
     if throughput.limits is not None:

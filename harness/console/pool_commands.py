@@ -205,6 +205,7 @@ def _judge_by_model(
     plan: bool,
     as_json: bool,
 ) -> None:
+    """Judge a pool by a model; with `plan`, only print what that would take."""
     from harness.labels.chat_access import chat_forecast_sentence, open_chat
     from harness.labels.model_judge import forecast_pool_judging, judge_by_model
 

@@ -83,6 +83,7 @@ def _write_page(
     no_texts: bool,
     as_json: bool,
 ) -> None:
+    """Write the page on which people choose between rankings; print what it takes."""
     from harness.labels.compared_rankings import comparison_steps, differing_rankings
     from harness.labels.preference_page import PreferencePage, write_preference_page
     from harness.wording.preferences import preference_power_sentence
@@ -116,6 +117,7 @@ def _write_page(
 def _print_counts(
     stored: Results, names: tuple[str, str], paths: Sequence[Path], *, as_json: bool
 ) -> None:
+    """Count the preferences in exported files, and print them."""
     from harness.labels.compared_rankings import compare_design
     from harness.labels.preference_counts import count_preferences
     from harness.labels.preferences_file import read_preferences
@@ -143,6 +145,7 @@ def _print_counts(
 
 
 def _count_lines(counts: PreferenceCounts) -> Iterator[str]:
+    """Yield the preferences in words: totals, people, looks, and what labels say."""
     from harness.wording.preferences import (
         label_sentences,
         preference_look_sentence,

@@ -51,6 +51,7 @@ def print_results(
 
 
 def _print_results_json(results: Results) -> None:
+    """Print the tables of a run, what failed, and the choice of a sweep."""
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.wording.conclusion import conclusion_headline
 

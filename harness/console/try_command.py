@@ -93,6 +93,11 @@ def _run(
 def _print_trial(
     trial: JudgedTrial | TitlesTrial, *, quiet: bool, as_json: bool
 ) -> None:
+    """Print a trial.
+
+    Raises:
+        BackendError: a retriever failed; the others are printed before.
+    """
     from harness.console import try_text
     from harness.console.results_text import print_results
     from harness.without_labels.trial import JudgedTrial

@@ -19,6 +19,7 @@ GOOD_QUESTIONS = 20
 """With so many real questions, 93 % of the signs of real differences are right
 (docs/how-to/no-labels.md)."""
 MAX_LISTED_QUESTIONS = 3
+"""Questions, at most, that are printed; the page has all of them."""
 NO_LABELS_PAGE = "docs/how-to/no-labels.md"
 
 
@@ -54,6 +55,7 @@ def _label_lines(trial: JudgedTrial) -> Iterator[str]:
 
 
 def _skipped_parts(dataset: Dataset) -> Iterator[str]:
+    """Yield the files of a folder that are not searched, by the reason."""
     quality = dataset.data_quality
     ignored = quality.get("ignored-file", ())
     if ignored:
@@ -84,8 +86,9 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
     from harness.without_labels.verdict_size import verdict_size_sentences
 
     if trial.merged is not None:
-        labels = count_of(trial.merged.judgments, "label")
-        yield f"{trial.merged.path.as_posix()}: {labels}, {trial.merged.added:,} new"
+        labels = count_of(trial.merged.judgment_count, "label")
+        new_count = trial.merged.new_judgment_count
+        yield f"{trial.merged.path.as_posix()}: {labels}, {new_count:,} new"
     if trial.results.scored:
         yield from verdict_size_sentences(trial.results)
     command = f"harness try {quote(trial.folder.documents.as_posix())}"

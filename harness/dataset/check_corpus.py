@@ -37,10 +37,9 @@ class CheckedDocuments:
     """The ids of a corpus, with the fields by which labels may name documents."""
 
     known_documents: KnownDocuments = field(default_factory=KnownDocuments)
-    document_by_value: dict[str, str] = field(default_factory=dict)
-    """Value of the field that labels name, if any -> the first document with it."""
-    representatives: dict[str, str] = field(default_factory=dict)
-    """Document -> the first one with the same value of that field."""
+    documents_by_value: dict[str, list[str]] = field(default_factory=dict)
+    """Value of the field that labels name, if any -> the documents with it; the first
+    represents the others."""
     by_field: bool = False
     field_names: set[str] = field(default_factory=set)
     digest: str = ""
@@ -57,10 +56,10 @@ class CheckedDocuments:
         """Return the documents that labels name, by a field or by an id."""
         if not self.by_field:
             return self.known_documents.match(labels)
-        if len(self._known_values.ids) != len(self.document_by_value):
-            self._known_values = KnownDocuments(set(self.document_by_value))
+        if len(self._known_values.ids) != len(self.documents_by_value):
+            self._known_values = KnownDocuments(set(self.documents_by_value))
         return {
-            label: IdMatch(self.document_by_value[match.document], "field")
+            label: IdMatch(self.documents_by_value[match.document][0], "field")
             for label, match in self._known_values.match(labels).items()
         }
 
@@ -72,12 +71,12 @@ class CheckedDocuments:
 
     def nearest(self, label: str) -> str:
         """Return the nearest name of a document as a question; empty if none is."""
-        names = self.document_by_value if self.by_field else self.ids
+        names = self.documents_by_value if self.by_field else self.ids
         return nearest_word(label, names) if len(names) <= MAX_COMPARED_IDS else ""
 
     def example(self) -> str:
         """Return an example of a label; empty if there are no documents."""
-        names = self.document_by_value if self.by_field else self.ids
+        names = self.documents_by_value if self.by_field else self.ids
         if not names:
             return ""
         noun = "values" if self.by_field else "ids"
@@ -89,10 +88,15 @@ class CheckedDocuments:
         if not all(values):
             return False
         key = FIELD_SEPARATOR.join(map(_key_part, values))
-        first_id = self.document_by_value.setdefault(key, document.id)
-        if first_id != document.id:
-            self.representatives[document.id] = first_id
+        self.documents_by_value.setdefault(key, []).append(document.id)
         return True
+
+    def representatives(self) -> dict[str, str]:
+        """Return each further document with a value, and the first one with it."""
+        first_by_document: dict[str, str] = {}
+        for first, *others in self.documents_by_value.values():
+            first_by_document |= dict.fromkeys(others, first)
+        return first_by_document
 
 
 def _key_part(value: str) -> str:
@@ -125,7 +129,7 @@ def check_documents(
     deque(checked, maxlen=0)  # without a sample nothing has been read yet
     if not documents.ids and not problems:
         problems.add(place, "the corpus is empty", _empty_corpus_remedy(problems))
-    if match and documents.ids and not documents.document_by_value:
+    if match and documents.ids and not documents.documents_by_value:
         field_names = " and ".join(map(repr, match))
         problem = f"no document has {field_names} among its fields"
         remedy = compose_remedy("see how they are spelt")

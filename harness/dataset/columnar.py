@@ -25,6 +25,7 @@ ROWS_PER_BATCH = 4096
 ARROW_FILE_SIGNATURE = b"ARROW1"
 """The first bytes of a file of Arrow, which Feather is; a stream has none."""
 MAX_REASON_LENGTH = 120
+"""Characters of a library's error that a message repeats."""
 
 
 def sheet_names(path: Path) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.dataset.cell_paths import declared_paths
 from harness.dataset.complaint import Complaint
+from harness.dataset.delimited import MAX_SHOWN_COLUMNS
 from harness.dataset.reference import DeclaredColumn
 from harness.dataset.row import Row
 from harness.dataset.settings import NO_HEADER
@@ -41,8 +42,7 @@ from retrievers.remedy import (
 MAX_COLUMN_NAME_WORDS = 4
 """Words, at most, in the name of a column: a longer one is a text."""
 HEADED_SUFFIXES = (".csv", ".tsv")
-MAX_SHOWN_COLUMNS = 8
-"""Columns, at most, that a message shows."""
+"""Suffixes of files whose first row is read as their header."""
 FLAG_COLUMN = "relevant"
 """This column has a list of documents; next to a column with one document, it says
 whether that is relevant.
@@ -51,6 +51,7 @@ FLAGGED_DOCUMENT_NAMES = NEUTRAL_DOCUMENT_NAMES - {*LOCATION_COLUMNS} | {
     "clickeddocid",
     "clickedid",
 }
+"""Names of the column with one document, beside which `FLAG_COLUMN` is a flag."""
 QUERY_ID_KINDS = ("query_id", "label_query")
 """The id of a query, in a table of queries and in one of labels."""
 
@@ -96,6 +97,12 @@ class Columns:
         return _find_usual_column(kind, tuple(row.cells), self.are_labels)
 
     def _find_column(self, kind: str, row: Row) -> str | None:
+        """Return the declared column of a kind, else the one with a usual name.
+
+        A usual name counts only if no column of a stronger kind names the documents:
+        texts of contexts, or a file or an address beside a list of relevant documents,
+        then describe the row.
+        """
         declared = self.declared_name(kind)
         if declared is not None:
             return declared if row.has(declared) else None
@@ -121,6 +128,7 @@ class Columns:
         return bool(_columns_named(row, FLAGGED_DOCUMENT_NAMES))
 
     def _find_by_usual_names(self, kind: str, row: Row) -> str | None:
+        """Return the column of a kind by its name, if it is of no other kind."""
         if self.usual_names is not None:
             paths = self.usual_names.get(kind, ())
             return next((path for path in paths if row.has(path)), None)
@@ -155,7 +163,7 @@ class Columns:
         return columns
 
     def is_label_row(self, row: Row) -> bool:
-        """Whether a row has what rows of labels must have."""
+        """Whether a row has the values that `where` demands of labels."""
         return all(
             str(row.value(column)) in values for column, values in self.where.items()
         )
@@ -261,7 +269,7 @@ def _looks_like_data(name: str) -> bool:
 
 
 def declared_field_names(declared: Iterable[DeclaredColumn]) -> list[str]:
-    """Return the columns that are declared as fields."""
+    """Return the columns that are declared as fields; the last declaration counts."""
     names = ""
     for column in declared:
         if column.kind == FIELDS_KIND:

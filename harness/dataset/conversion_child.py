@@ -19,6 +19,7 @@ from harness.dataset.title_candidates import title_candidates, visible_html
 CONVERTER_NAMES = ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub")
 """The converters that are used: none of them reads damaged files as text."""
 MAX_REASON_LENGTH = 200
+"""Characters of a converter's error that are passed on."""
 HTML_SUFFIXES = (".html", ".htm")
 PAGE_END = "\f"
 """What pdfminer writes after each page."""

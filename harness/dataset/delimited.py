@@ -25,6 +25,7 @@ MAX_CELL_LENGTH = 2**31 - 1
 MAX_SHOWN_COLUMNS = 8
 """Columns, at most, that a message shows."""
 MAX_SHOWN_HEADER_LENGTH = 60
+"""Characters of a header that a message shows."""
 
 
 class CellRow(NamedTuple):

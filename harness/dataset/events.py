@@ -66,6 +66,7 @@ CHOSEN_WORDS = (
 )
 """Names of events that happen to a document that a person chooses."""
 MAX_SHOWN_KINDS = 5
+"""Kinds of events, at most, that a message shows: the most frequent."""
 MAX_KIND_WORDS = 4
 """Words, at most, in the name of an event: a longer value is a text."""
 

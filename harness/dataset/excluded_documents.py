@@ -17,6 +17,7 @@ from retrievers.types import Query
 NOTHING_WORDS = ("n/a", "na", "none", "null", "nan", "-")
 """Words in a cell, or alone in a list, that mean: no document is left out."""
 MAX_SHOWN_QUERY_LENGTH = 60
+"""Characters of a query that a message shows."""
 MAX_SHOWN_DOCUMENTS = 3
 """Documents that a message names as examples."""
 
@@ -65,6 +66,8 @@ def match_excluded(
     matched = dict(queries)
     if not documents.ids:
         return matched
+    groups = documents.documents_by_value.values()
+    same_value_by_first = {group[0]: group for group in groups}
     for query in queries.values():
         if not query.excluded:
             continue
@@ -73,8 +76,11 @@ def match_excluded(
         unknown = [name for name in names if name not in matches]
         if unknown and not _says_nothing(names):
             _add_unknown(query, unknown, documents, problems, drop=drop)
-        first_ids = {match.document for match in matches.values()}
-        excluded = tuple(sorted(_all_alike(first_ids, documents)))
+        alike: set[str] = set()
+        for match in matches.values():
+            first_id = match.document
+            alike.update(same_value_by_first.get(first_id, [first_id]))
+        excluded = tuple(sorted(alike))
         relevant = labels.get(query.id, NO_LABELS).relevant
         both = [document for document in relevant if document in excluded]
         if both:
@@ -97,16 +103,6 @@ def _split(written: Iterable[str], problems: ReadProblems) -> list[str]:
 
 def _says_nothing(names: list[str]) -> bool:
     return len(names) == 1 and names[0].strip().casefold() in NOTHING_WORDS
-
-
-def _all_alike(first_ids: set[str], documents: CheckedDocuments) -> set[str]:
-    """Return documents with those of the same value in the labels' field."""
-    alike = {
-        document
-        for document, first_id in documents.representatives.items()
-        if first_id in first_ids
-    }
-    return first_ids | alike
 
 
 def _add_unknown(

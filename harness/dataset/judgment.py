@@ -29,6 +29,16 @@ PairKey = tuple[str, str]
 """Query id, document id."""
 
 
+class JudgmentKey(NamedTuple):
+    """What a judge gives at most one grade: a pair, for one reason, in one round."""
+
+    query_id: str
+    document_id: str
+    judge: str
+    design: JudgmentDesign
+    round: int
+
+
 class Judgment(BaseModel):
     """The judgment of one judge about one document for one query."""
 
@@ -75,6 +85,11 @@ class Judgment(BaseModel):
     def key(self) -> PairKey:
         """The pair of query and document."""
         return self.query_id, self.document_id
+
+    @property
+    def round_key(self) -> JudgmentKey:
+        """The pair with its judge, design and round."""
+        return JudgmentKey(*self.key, self.judge, self.design, self.round)
 
     def line(self) -> str:
         """Return the judgment as one line of a file, without default values."""
@@ -160,13 +175,12 @@ def resolve_corrections(
 
     Another grade that is not marked as a correction is a problem.
     """
-    latest: dict[tuple[str, str, str, str, int], PlacedJudgment] = {}
+    latest: dict[JudgmentKey, PlacedJudgment] = {}
     for placed in placed_judgments:
         judgment = placed.judgment
-        key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
-        earlier = latest.get(key)
+        earlier = latest.get(judgment.round_key)
         if earlier is None or judgment.corrects:
-            latest[key] = placed
+            latest[judgment.round_key] = placed
         elif earlier.judgment.grade != judgment.grade:
             _add_contradiction(earlier, placed, problems)
     return [placed.judgment for placed in latest.values()]

@@ -146,6 +146,11 @@ class _LabelReader:
     def _read_list(
         self, row: PlacedRow, query_id: str, cell: Any
     ) -> PlacedLabels | None:
+        """Return the labels of a row that lists the documents of its query.
+
+        None, with a problem, if another row lists some already, or the list cannot be
+        read.
+        """
         self._any_quoted |= row.name("contexts") is not None
         first_location = self._list_locations.get(query_id)
         if first_location is not None:

@@ -85,10 +85,11 @@ class Labels:
             return tuple(doc for doc, grade in self.grades.items() if grade >= 1)
         return self.documents
 
-    def with_renamed_documents(self, names: Mapping[str, str]) -> Labels:
+    def with_renamed_documents(self, id_by_name: Mapping[str, str]) -> Labels:
         """Return the labels with other document ids; documents without one are dropped.
 
-        If two documents get the same id, the better rank or grade stays.
+        If two documents get the same id, the better rank or grade stays. Labels of AND
+        groups lose a group if all its documents are dropped.
 
         >>> labels = Labels(grades={"p1": 1, "p2": 3, "p3": 2})
         >>> labels.with_renamed_documents({"p1": "a", "p2": "a"}).grades
@@ -96,20 +97,20 @@ class Labels:
         """
         renamed = replace(
             self,
-            model=_rename_grades(self.model, names),
+            model=_rename_grades(self.model, id_by_name),
             written_spans=tuple(
-                span._replace(document=names[span.document])
+                span._replace(document=id_by_name[span.document])
                 for span in self.written_spans
-                if span.document in names
+                if span.document in id_by_name
             ),
         )
         if self.grades is not None:
-            return replace(renamed, grades=_rename_grades(self.grades, names))
+            return replace(renamed, grades=_rename_grades(self.grades, id_by_name))
         if self.groups is not None:
-            groups = [_rename_documents(group, names) for group in self.groups]
+            groups = [_rename_documents(group, id_by_name) for group in self.groups]
             return replace(renamed, groups=tuple(filter(None, groups)))
         if self.ranked is not None:
-            return replace(renamed, ranked=_rename_documents(self.ranked, names))
+            return replace(renamed, ranked=_rename_documents(self.ranked, id_by_name))
         return renamed
 
     def as_json(self) -> dict[str, Any]:
@@ -122,19 +123,21 @@ class Labels:
 
 
 def _rename_documents(
-    documents: Iterable[str], names: Mapping[str, str]
+    documents: Iterable[str], id_by_name: Mapping[str, str]
 ) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names[doc] for doc in documents if doc in names))
+    return tuple(
+        dict.fromkeys(id_by_name[doc] for doc in documents if doc in id_by_name)
+    )
 
 
 def _rename_grades(
-    grades: Mapping[str, int], names: Mapping[str, str]
+    grades: Mapping[str, int], id_by_name: Mapping[str, str]
 ) -> dict[str, int]:
     renamed: dict[str, int] = {}
     for document, grade in grades.items():
-        name = names.get(document)
-        if name is not None:
-            renamed[name] = max(grade, renamed.get(name, grade))
+        document_id = id_by_name.get(document)
+        if document_id is not None:
+            renamed[document_id] = max(grade, renamed.get(document_id, grade))
     return renamed
 
 

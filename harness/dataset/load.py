@@ -201,6 +201,7 @@ def _build_dataset(
     labels: Mapping[str, Labels],
     problems: ReadProblems,
 ) -> Dataset:
+    """Return the data set of parts that have no problem."""
     queries = parts.queries
     documents = parts.documents
     stored_ids = labels.keys() | {query.id for query in searched}
@@ -221,7 +222,7 @@ def _build_dataset(
         unknown_documents=tuple(label.document for label in unmatched),
         data_quality={kind: tuple(ids) for kind, ids in problems.notes.items()},
         field_names=frozenset(documents.field_names),
-        representatives=documents.representatives,
+        representatives=documents.representatives(),
         sample=documents.sample,
         documents=_corpus(reference, parts),
     )

@@ -73,13 +73,18 @@ class MatchedLabels:
         matches: Mapping[str, IdMatch],
         problems: ReadProblems,
     ) -> None:
-        """Add the labels of a query under document ids; note unknown documents."""
+        """Add the labels of a query under document ids.
+
+        A label that names no document is not added: it is counted in
+        `lost_label_counts`, and noted in `problems`, from which `harness check` prints
+        it.
+        """
         labels = placed.labels
-        names: dict[str, str] = {}
+        id_by_name: dict[str, str] = {}
         for document, position in _first_positions(labels.documents).items():
             match = matches.get(document)
             if match is not None:
-                names[document] = match.document
+                id_by_name[document] = match.document
                 self.matched_by[match.matched_by] += 1
             elif labels.quoted:
                 self._note_unknown_passage(placed.query_id, document, problems)
@@ -87,10 +92,11 @@ class MatchedLabels:
                 location = placed.location.of_document(position)
                 label = UnmatchedLabel(location, placed.query_id, document)
                 self._note_unknown_document(label, problems)
-        if any(names.get(document) != document for document in labels.documents):
-            labels = labels.with_renamed_documents(names)
+        if any(id_by_name.get(name) != name for name in labels.documents):
+            labels = labels.with_renamed_documents(id_by_name)
         if placed.labels.relevant and not labels.relevant:
             self.queries_without_relevant.append(placed)
+        # Quotations have become ids like all others.
         self.labels[placed.query_id] = replace(labels, quoted=False)
 
     def add_unknown_query(self, placed: PlacedLabels, problems: ReadProblems) -> None:
@@ -186,9 +192,10 @@ def _place_spans(
     source: Source,
     problems: ReadProblems,
 ) -> None:
-    """Find labelled spans in their documents, in a pass if there are any.
+    """Turn the labels' written spans into characters of their documents.
 
-    Skipped if there are problems already: a span may be of a missing document.
+    If there are any, this takes a pass over the documents. It is skipped if there are
+    problems already: a span may be of a missing document.
     """
     if problems or not any(labels.written_spans for labels in matched.labels.values()):
         return
@@ -224,9 +231,10 @@ def _find_documents(
     *,
     may_be_texts: bool,
 ) -> dict[str, IdMatch]:
-    """Return the documents that labels name.
+    """Return the documents that labels name: name in a label -> id and how it matched.
 
-    If labels may quote documents, this takes a pass over the documents.
+    A name without a document is missing. If labels may quote documents, this takes a
+    pass over the documents.
 
     Args:
         source: has the documents.
@@ -237,7 +245,7 @@ def _find_documents(
     """
     is_quote_by_label: dict[str, bool] = {}
     for placed in all_labels:
-        # Labels are read in one way each: were one both, the last query would count.
+        # If one query quotes a text that another gives as an id, the last one decides.
         labels = placed.labels
         is_quote_by_label |= dict.fromkeys(labels.documents, labels.quoted)
     matches = documents.match(is_quote_by_label)
@@ -313,7 +321,12 @@ def _report_unknown_documents(
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
-    """Add the problems of labels that name no document: one for each cause."""
+    """Add the problems of labels that name no document.
+
+    One problem if they come from a column that was only guessed to have ids, or if all
+    ids are of another kind or in a missing folder; else one for each label. Labels of
+    files that could not be converted have a problem each in any case.
+    """
     # The reader of a folder writes these notes as "FILE: WHY".
     unconverted = problems.notes.get("unconverted-file", ())
     failures = dict(note.split(": ", 1) for note in unconverted)
@@ -347,7 +360,14 @@ def _report_wrong_column(
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
-    """Add the problem of a column that has other values than ids of documents."""
+    """Add the problem of a column that was read as document ids and has none.
+
+    Args:
+        guessed: the column.
+        examples: some of its values.
+        documents: the ids of the corpus.
+        problems: takes the problem.
+    """
     problem = (
         f"Column {guessed.column!r}: no value is a document id. "
         f"Found {examples}; {documents.example()}"

@@ -32,6 +32,10 @@ def merge_judgments(judgments: Sequence[Judgment]) -> dict[str, Labels]:
 
 
 def _merge_query(judgments: list[Judgment]) -> Labels:
+    """Return the labels of one query, of which people's judgments decide.
+
+    A model's fill the gaps of people who did not finish the query ("mixed").
+    """
     by_people = [judgment for judgment in judgments if judgment.kind == "human"]
     by_models = [judgment for judgment in judgments if judgment.kind == "llm"]
     human_grades = grades_by_document(by_people)

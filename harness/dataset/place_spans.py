@@ -11,6 +11,7 @@ from harness.dataset.source import SourceLocation
 from retrievers.types import Document, Span
 
 MAX_SHOWN_QUOTATION = 60
+"""Characters of a quotation that a message shows."""
 
 
 class _SpanProblem(NamedTuple):

@@ -43,6 +43,7 @@ PLACEHOLDER_QUERY = re.compile(
 FREQUENT_QUERY_FACTOR = 5
 """If a query is on so many times as many rows as usual, it may be a placeholder."""
 MAX_SHOWN_QUERY_LENGTH = 40
+"""Characters of a query that a message shows."""
 MAX_HEADERS = 64
 """Sets of columns, at most, that are noted: each row of JSON may have another one."""
 

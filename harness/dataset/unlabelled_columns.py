@@ -66,6 +66,7 @@ TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
 CONTEXT_NAME = "context"
 """Another such name if no table has labels; else it may describe the query."""
 MAX_SHOWN_CELLS = 3
+"""Values of a column, at most, that a message shows."""
 
 
 class LabelColumnCandidate(NamedTuple):
@@ -561,6 +562,7 @@ def _first_object_keys(cells: Sequence[Any]) -> list[Any]:
 def _add_keys_of_documents(
     file: str, column: str, keys: Sequence[str], problems: ReadProblems
 ) -> None:
+    """Add the problem of a column whose objects name documents by their fields."""
     paths = tuple(f"{column}.{key}" for key in keys)
     path_option = shlex.quote(f"label_document={','.join(paths)}")
     match = shlex.quote(",".join(keys))

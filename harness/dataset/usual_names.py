@@ -214,14 +214,17 @@ EXCLUDING_WORDS = _words(
 )
 """Words of names that say that documents are left out."""
 PLURAL_IN_BRACKETS = re.compile(r"\((?:s|es)\)")
+"""The ending of a name such as "document(s)"."""
 WORD_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 """A word of a name: capitals, a capitalised or lower-case word, or digits."""
 LABEL_KINDS = ("label_document", "relevant", "grade", "contexts")
+"""Kinds of columns of which a label is made, besides its query."""
 DOCUMENT_NAMING_KINDS = ("label_document", "relevant", "contexts")
 """Kinds of columns that identify the documents of a label."""
 DOCUMENT_ID_KINDS = ("label_document", "relevant")
 """The kinds that name a document by its id."""
 DOCUMENT_KINDS = ("document_id", "title", "text")
+"""Kinds of columns of documents."""
 UNLABELLED_QUERY_KINDS = (
     "query_id",
     "query",
@@ -233,6 +236,7 @@ UNLABELLED_QUERY_KINDS = (
 )
 """Kinds of columns of queries if the labels are in another table."""
 QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS, "spans")
+"""Kinds of columns of queries if their rows have the labels, too."""
 FIELDS_KIND = "fields"
 """Declares columns, with commas between, that hold no labels despite their names."""
 KIND_ALIASES = {"label": "label_document"}
@@ -276,7 +280,7 @@ def is_label_name(name: str) -> bool:
 
 
 def names_documents(name: str) -> bool:
-    """Whether the name of a column of labels says that it has no answers.
+    """Whether a column of labels has documents by its name, and cannot have answers.
 
     >>> names_documents("gold_ids"), names_documents("expected")
     (True, False)

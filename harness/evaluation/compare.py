@@ -57,9 +57,8 @@ def compare_retrievers(
 
     The primary measure's rows are confirmatory. A pair is compared over the queries for
     which both have a value; column `n` counts them. A pair without such a query has no
-    row; it belongs to the family, so the correction counts it as a test with p = 1. If
-    the pairs of the primary measure have different queries, nothing is called
-    equivalent.
+    row, but the correction counts it as a test with p = 1. Pairs of the primary measure
+    can be called equivalent only if all of them have the same queries.
 
     Args:
         scores: of any measures.
@@ -67,7 +66,8 @@ def compare_retrievers(
             is None, or has no scores.
         settings: the tests and their levels.
         equivalence: `run_equivalence_tests` of the primary measure's family, if it was
-            called before; it is used only if each pair has a row.
+            called before; else it is called. It is used only if pairs can be called
+            equivalent, and alpha is not spent (`Settings.alpha_spent`).
 
     Returns:
         The rows of each measure in turn; empty for fewer than two retrievers.
@@ -170,8 +170,9 @@ def _compare_family(
         settings: the tests and their levels.
         measure: that of the family.
         absent_pairs: how many pairs of the family have no query.
-        confirmatory: whether it is the primary measure's family. Only that one has a
-            margin, and only its rankings are compared down to its cutoff.
+        confirmatory: whether it is the primary measure's family. Only there can pairs
+            be equivalent, or have identical rankings as the reason: the margin is for
+            the primary measure, and rankings were compared down to its cutoff.
         equivalence: `run_equivalence_tests` of this family, if it was called before.
     """
     reasons: dict[MeasurePair, Reason] = {}
@@ -205,10 +206,15 @@ def _find_equivalent_pairs(
     settings: Settings,
     equivalence: EquivalenceTests | None,
 ) -> set[tuple[str, str]]:
-    """Return the pairs that are shown to be equivalent.
+    """Return the pairs of the primary measure that are shown to be equivalent.
 
-    Empty without a margin, if alpha is spent, or if pairs are compared on different
-    queries.
+    Empty without a margin, if alpha is spent, or if not all pairs have the same
+    queries: the tests of the family read one table of scores.
+
+    Args:
+        tested_pairs: all pairs of the family.
+        settings: margin and level.
+        equivalence: the tests of exactly these pairs; None: they are run here.
     """
     if not tested_pairs or settings.alpha_spent:
         return set()
@@ -250,6 +256,7 @@ def _comparison_row(
     n = len(differences.values)
     interval = _pair_interval(scores, pair, settings)
     has_signed_ranks = units.weights is None  # they cannot be weighted
+    # Numbers stay a - b for every measure; only the verdict says which is better.
     finding = adjusted.finding
     if pair.key.measure in scores.low_is_good:
         finding = finding.swapped

@@ -39,6 +39,7 @@ def read_or_evaluate(results: Results) -> Evaluation:
 
 
 def _read_or_evaluate(results: Results) -> Evaluation:
+    """Return the stored evaluation, else compute it from what the folder has."""
     stored = read_evaluation(results.folder, results.manifest)
     if stored is not None:
         return stored

@@ -296,7 +296,7 @@ def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries
     """Return the queries on which retrievers of two folders can be gated.
 
     Raises:
-        InputError: the documents, the primary measure, or the text or the grades of a
+        InputError: the documents, the primary measure, or the text or the labels of a
             query in both are not the same.
     """
     where = str(baseline.folder)
@@ -313,7 +313,7 @@ def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries
     shared = find_shared_queries([challenger, baseline])
     changed = shared.reworded + shared.relabelled
     if changed:
-        difference = f"another text or other grades than {challenger.folder}"
+        difference = f"another text or other labels than {challenger.folder}"
         problem = f"has {changed:,} of the same queries with {difference}"
         problems.append(Problem(where, problem, remedy))
     elif not shared.ids:

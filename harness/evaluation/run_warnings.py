@@ -51,7 +51,7 @@ def run_warnings(
 
     Args:
         manifest: with the counts of the run.
-        evaluation: whose means lead.
+        evaluation: of the run; its means are in the order of the page.
         scores: with the shares of judged hits.
     """
     yield from _truncation_warnings(manifest)
@@ -74,7 +74,7 @@ def run_warnings(
 
 
 def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield what passages and tokens are, if a measure reads them."""
+    """Yield warnings about passages and token counts, if a measure reads passages."""
     measures = [parse_measure(name) for name in manifest.resolved.measures]
     if not any(measure.uses_passages for measure in measures):
         return
@@ -96,7 +96,11 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield how retrievers that may answer differently answered again."""
+    """Yield warnings about retrievers that may answer differently each time.
+
+    Their answers changed when they were asked again, or nobody knows: they were asked
+    only once.
+    """
     unknown: list[str] = []
     for name, trials in trials_by_retriever(manifest).items():
         answers = manifest.retrievers[name].provenance.answers
@@ -110,7 +114,7 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
-    """Return the trials of each retriever that may answer differently each time."""
+    """Return how often each retriever was asked whose answers may differ each time."""
     trials: dict[str, int] = {}
     for name in manifest.finished:
         trial_count = manifest.retrievers[name].provenance.answers.trials
@@ -149,7 +153,7 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
 
 
 def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs whose verdict three queries of the largest loss reverse."""
+    """Yield the pairs whose verdict three queries of the largest loss would reverse."""
     span = scores.span_of(scores.primary)
     units = len(scores.units)
     for a, b in _shown_pairs(evaluation):
@@ -173,6 +177,8 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield the retrievers without hits, or whose scores contradict their ranks."""
+    # Notes are of all queries that were searched, `queries` of those with labels: so no
+    # count of notes may be above what it is said to be a part of.
     queries = manifest.dataset.queries
     dataset = manifest.ledger.dataset
     unscored = {

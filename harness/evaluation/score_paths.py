@@ -20,9 +20,9 @@ DEFAULT_TREC_MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@100")
 
 
 def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
-    """Return which retrievers of results folders failed, or have no rankings yet.
+    """Return a sentence for each results folder that lacks some retrievers.
 
-    The best may be among them.
+    It names those that failed or have no rankings yet: the best may be among them.
 
     Args:
         paths: results folders; other paths are ignored.
@@ -51,7 +51,8 @@ def score_paths(
 
     Args:
         paths: qrels and TREC runs, one results folder, or several.
-        measure_names: measures; if empty, those of the experiments, or the usual ones.
+        measure_names: measures; if empty, those of the folders' experiments, or
+            `DEFAULT_TREC_MEASURES` of TREC runs.
         grade_rule: another grade rule for results folders.
         conventions: which queries count; of results folders only `queries`, the others
             are refused.
@@ -87,7 +88,7 @@ def score_paths(
 def _refuse_options_of_folders(
     qrels: Path, runs: Sequence[Path], grade_rule: str | None
 ) -> None:
-    """Refuse qrels without runs, or with a grade rule.
+    """Refuse qrels without runs, or with an option that only folders have.
 
     Raises:
         InputError: there is one of these.

@@ -97,6 +97,7 @@ class Experiment(StrictTable):
     @model_validator(mode="before")
     @classmethod
     def _primary_is_measured(cls, tables: Any) -> Any:
+        """Return the tables; without `measures`, the primary one alone is measured."""
         if not isinstance(tables, Mapping) or "measures" in tables:
             return tables
         if "primary" not in tables:
@@ -124,6 +125,7 @@ class Experiment(StrictTable):
         return self
 
     def _check_sweep(self, sweep: Sweep, names: list[str]) -> None:
+        """Check that a sweep has a default, which is the baseline, and more values."""
         default = sweep.default
         if default not in names:
             remedy = did_you_mean(default, names)

@@ -12,12 +12,12 @@ MAX_WHOLE_NUMBER = 2**31 - 1
 """The largest number of 32 bits, which every library accepts."""
 MAX_SEED = 2**63 - 1
 """The largest whole number of TOML."""
-_WORDS = "api[_-]?key|authorization|secret|password|passwd|token|credential"
-"""Names of what is secret."""
-SECRET_KEY_PATTERN = re.compile(rf"({_WORDS})s?$", re.IGNORECASE)
+_PROTECTED_NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"
+"""Names of what is secret, as a part of a pattern."""
+SECRET_KEY_PATTERN = re.compile(rf"({_PROTECTED_NAMES})s?$", re.IGNORECASE)
 """Ends the key of a value that may be a secret."""
 SECRET_URL_PATTERN = re.compile(
-    rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_WORDS})|key|sig)=[^&#\s{{])",
+    rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_PROTECTED_NAMES})|key|sig)=[^&#\s{{])",
     re.IGNORECASE,
 )
 """A URL with a user and password, or with a secret among its parameters."""
@@ -66,18 +66,19 @@ def walk_texts(value: Any, key_path: str = "") -> Iterator[NestedText]:
 def oversized_numbers(tables: object) -> Iterator[Problem]:
     """Yield a problem for each number that is too large for a library.
 
-    A seed may be larger.
+    The seed of the experiment may be larger: no library reads it.
     """
     for key_path, value in walk_values(tables):
         limit = MAX_SEED if key_path == "seed" else MAX_WHOLE_NUMBER
         if isinstance(value, int) and abs(value) > limit:
-            remedy = f"at most {MAX_WHOLE_NUMBER:,}"
+            remedy = f"at most {limit:,}"
             yield Problem(key_path, "is too large a number", remedy)
 
 
 def literal_secrets(tables: object) -> Iterator[Problem]:
     """Yield a problem for each key or password that is in the file itself."""
     for key_path, text in walk_texts(tables):
+        # What is left of the text may be a secret: a variable and a scheme are none.
         secret = VARIABLE_REFERENCE.sub("", text).strip()
         secret = AUTHORIZATION_SCHEME.sub("", secret).strip()
         key = key_path.rpartition(".")[2]

@@ -74,6 +74,10 @@ def expand_variants(entries: Sequence[object]) -> Iterator[RetrieverEntry]:
 def _expand_table(
     where: str, table: RawTable, encoder: RawTable
 ) -> Iterator[RetrieverEntry]:
+    """Yield the table itself, then one for each of its variants and compressions.
+
+    A variant has another encoder; a compression has the same vectors, cut or quantized.
+    """
     variants = _read_variants(table)
     derive = _read_derive(table)
     # A key with an error stays in the table, whose check reports it.

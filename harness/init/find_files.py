@@ -118,6 +118,7 @@ def _undeclared_queries(folder: Path, table: QueryTable) -> str:
 
 
 def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
+    """Return the message that a folder has documents and no query, with ways on."""
     query = {"query": "what someone would ask", "relevant_documents": documents[:2]}
     example = json.dumps([query], ensure_ascii=False)
     unread_line = f"{unread}\n" if unread else ""

@@ -21,6 +21,7 @@ from retrievers.ranking import ranked
 from retrievers.types import Ranking
 
 MAX_SHOWN_TEXT_LENGTH = 60
+"""Characters of a text that a message shows."""
 
 
 class SpansFolder(NamedTuple):

@@ -38,6 +38,7 @@ LANGUAGE_SAMPLE = 200
 FEW_QUERIES = 25
 """With fewer queries, most differences stay undecided."""
 MAX_NAME_LENGTH = 64
+"""Characters that the name of an experiment may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,11 @@ def _removed_on_error(*paths: Path) -> Iterator[None]:
 
 
 def _write_parts(reference: DatasetReference, name: str, path: Path) -> NewExperiment:
-    """Write an experiment, and the data set or the run that it is about."""
+    """Write an experiment, and the data set or the run that it is about.
+
+    A file of spans becomes a folder of documents and queries, with the run of the
+    search in production; a column of returned documents becomes such a run.
+    """
     production = None
     has_conversations = False
     if spans.holds_spans(reference):
@@ -181,6 +186,7 @@ def _write_parts(reference: DatasetReference, name: str, path: Path) -> NewExper
 def _with_found_column(
     reference: DatasetReference, dataset: Dataset
 ) -> DatasetReference:
+    """Return a reference that declares the column that was read as labels, if any."""
     if dataset.found_column is None:
         return reference
     return replace(reference, columns=(*reference.columns, dataset.found_column))

@@ -16,28 +16,30 @@ from retrievers.files.trec_files import write_trec_qrels
 
 
 class ExportedLabels(NamedTuple):
-    """Queries with labels."""
+    """How many queries have labels in the written file."""
 
-    people: int
-    model: int
+    people_query_count: int
+    """Queries that people judged completely."""
+    model_query_count: int
     """Queries that a model judged, completely or in part."""
-    omitted: int
+    omitted_query_count: int
     """Queries of a model that were omitted, because people judged others."""
 
     def sentence(self) -> str:
         """Return the result as a sentence."""
         by_model = ""
-        if self.model:
+        if self.model_query_count:
             by_model = (
-                f", {self.model:,} of them judged by a model, completely or in part"
+                f", {self.model_query_count:,} of them judged by a model, "
+                "completely or in part"
             )
         omitted = ""
-        if self.omitted:
+        if self.omitted_query_count:
             omitted = (
-                f"; {self.omitted:,} that a model judged are omitted "
+                f"; {self.omitted_query_count:,} that a model judged are omitted "
                 "(--with-model writes them too)"
             )
-        queries = count_of(self.people + self.model, "query")
+        queries = count_of(self.people_query_count + self.model_query_count, "query")
         return f"labels of {queries}{by_model}{omitted}"
 
 
@@ -85,9 +87,9 @@ def export_labels(
         if labels.source in ("model", "mixed")
     ]
     return ExportedLabels(
-        people=len(labels_by_query) - len(by_model),
-        model=len(by_model),
-        omitted=len(all_labels) - len(labels_by_query),
+        people_query_count=len(labels_by_query) - len(by_model),
+        model_query_count=len(by_model),
+        omitted_query_count=len(all_labels) - len(labels_by_query),
     )
 
 

@@ -10,6 +10,7 @@ from harness.labels.judging_order import judging_order, round_pairs
 from harness.labels.pool import GRADE_MEANINGS, Pool, PooledQuery, digest_texts
 
 MERGE_COMMAND = "harness labels merge judgments.jsonl --into DATASET"
+"""What to type with the file that a page exports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,10 @@ def _query_row(query: PooledQuery) -> dict[str, object]:
 
 
 def _judging_steps(pool: Pool) -> list[dict[str, int]]:
-    """Return the steps in the order of judging, with the numbers of their texts."""
+    """Return the steps in the order of judging, with the numbers of their texts.
+
+    Pairs that are judged again, in a second round, have the text of the first.
+    """
     text_numbers: dict[tuple[int, int], int] = {}
     for number, pair in enumerate(round_pairs(pool, 1)):
         text_numbers[pair.query, pair.document] = number

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference, load_dataset
+from harness.dataset.check_corpus import MAX_COMPARED_IDS
 from harness.dataset.judgment import (
     JUDGMENTS_FILE,
     Judgment,
+    JudgmentKey,
     PlacedJudgment,
     judged_text_digest,
     read_judgment_file,
@@ -30,71 +32,80 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.types import Document, Query
 
-MAX_COMPARED_IDS = 2_000
-"""Ids, at most, that a remedy compares with an unknown one."""
-
 
 def corrections_as_rounds(
     earlier_judgments: Iterable[Judgment],
     new_judgments: Iterable[PlacedJudgment],
     correcting_judges: Collection[str],
 ) -> Iterator[PlacedJudgment]:
-    """Yield judgments; some corrections become a second round.
+    """Yield judgments; refused corrections become later rounds of their judge.
 
-    A correction counts if its judge is in `correcting_judges`, or if a model gave no
-    grade before. Otherwise anyone could overwrite another person's grades with a file
-    in their name.
+    A correction replaces the earlier grade if its judge is in `correcting_judges`, or
+    if a model gave no grade before. Otherwise it is refused: anyone could overwrite
+    another person's grades with a file in their name.
 
     Args:
         earlier_judgments: the existing judgments, with corrections resolved.
         new_judgments: the lines to add.
-        correcting_judges: judges whose corrections count.
+        correcting_judges: judges whose corrections replace their earlier grades.
     """
-    latest = {_judgment_key(judgment): judgment for judgment in earlier_judgments}
+    latest = {judgment.round_key: judgment for judgment in earlier_judgments}
     for location, judgment in new_judgments:
-        key = _judgment_key(judgment)
-        earlier = latest.get(key)
+        earlier = latest.get(judgment.round_key)
         is_allowed = judgment.judge in correcting_judges
         if earlier is not None and earlier.kind != "human" and earlier.grade is None:
             is_allowed = True
-        if earlier is None or not judgment.corrects or is_allowed:
-            latest[key] = judgment
-            yield PlacedJudgment(location, judgment)
-        else:
-            changes = {"corrects": False, "round": judgment.round + 1}
-            yield PlacedJudgment(location, judgment.model_copy(update=changes))
+        if earlier is not None and judgment.corrects and not is_allowed:
+            judgment = _as_later_round(judgment, latest)
+        latest[judgment.round_key] = judgment
+        yield PlacedJudgment(location, judgment)
+
+
+def _as_later_round(
+    judgment: Judgment, latest: Mapping[JudgmentKey, Judgment]
+) -> Judgment:
+    """Return a refused correction in the first round that it does not contradict.
+
+    That is its own round if it repeats the grade, and the second round as a rule; a
+    later one if that has another grade of this judge already.
+    """
+    later = judgment.model_copy(update={"corrects": False})
+    while True:
+        earlier = latest.get(later.round_key)
+        if earlier is None or earlier.grade == later.grade:
+            return later
+        later = later.model_copy(update={"round": later.round + 1})
 
 
 def _as_corrections(
     earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
 ) -> Iterator[PlacedJudgment]:
     """Yield judgments, those that repeat an earlier one marked as corrections."""
-    earlier_keys = {_judgment_key(judgment) for judgment in earlier_judgments}
+    earlier_keys = {judgment.round_key for judgment in earlier_judgments}
     for location, judgment in new_judgments:
-        is_repeated = _judgment_key(judgment) in earlier_keys
+        is_repeated = judgment.round_key in earlier_keys
         changes = {"corrects": judgment.corrects or is_repeated}
         yield PlacedJudgment(location, judgment.model_copy(update=changes))
-
-
-def _judgment_key(judgment: Judgment) -> tuple[str, str, str, str, int]:
-    return (*judgment.key, judgment.judge, judgment.design, judgment.round)
 
 
 class MergedJudgments(NamedTuple):
     """The result of a merge."""
 
     path: Path
-    judgments: int
-    added: int
-    people: int
+    """The file of judgments in the data set's folder."""
+    judgment_count: int
+    """All judgments in the file."""
+    new_judgment_count: int
+    """How many more these are than before."""
+    people_query_count: int
     """Queries that people judged completely."""
-    mixed: int
+    mixed_query_count: int
     """Queries that people did not finish."""
-    model: int
+    model_query_count: int
     """Queries that only a model judged."""
-    disputed: tuple[Dispute, ...]
-    opinions: tuple[str, ...]
-    """Judges whose corrections are kept as a second round."""
+    disputes: tuple[Dispute, ...]
+    later_round_judges: tuple[str, ...]
+    """Judges whose corrections are refused, and kept as later rounds."""
 
 
 def merge_into_dataset(
@@ -109,8 +120,8 @@ def merge_into_dataset(
     Args:
         paths: files of judgments.
         reference: the data set.
-        correcting_judges: people whose corrections of their own grades count; other
-            corrections are second rounds.
+        correcting_judges: people whose corrections replace their earlier grades; other
+            corrections become later rounds.
         latest_counts: whether each line replaces an earlier one of its judge about the
             same pair: people export one page again and again.
 
@@ -127,28 +138,28 @@ def merge_into_dataset(
     problems = ReadProblems()
     existing = list(read_judgment_file(path, problems)) if path.is_file() else []
     before = resolve_corrections(existing, problems)
-    new: list[PlacedJudgment] = []
+    read_lines: list[PlacedJudgment] = []
     for new_path in paths:
-        new += read_judgment_file(new_path, problems)
+        read_lines += read_judgment_file(new_path, problems)
     if latest_counts:
-        new = list(_as_corrections(before, new))
-        correcting_judges = {placed.judgment.judge for placed in new}
-    added = list(corrections_as_rounds(before, new, correcting_judges))
-    merged = resolve_corrections([*existing, *added], problems)
+        read_lines = list(_as_corrections(before, read_lines))
+        correcting_judges = {placed.judgment.judge for placed in read_lines}
+    new_lines = list(corrections_as_rounds(before, read_lines, correcting_judges))
+    merged = resolve_corrections([*existing, *new_lines], problems)
     if problems:
         raise InputError(problems.problems)
-    _check_judgments([placed.judgment for placed in added], dataset)
+    _check_judgments([placed.judgment for placed in new_lines], dataset)
     _replace_file(path, merged)
     sources = [labels.source for labels in merge_judgments(merged).values()]
     return MergedJudgments(
         path,
-        judgments=len(merged),
-        added=len(merged) - len(before),
-        people=sources.count("people"),
-        mixed=sources.count("mixed"),
-        model=sources.count("model"),
-        disputed=tuple(people_disputes(merged)),
-        opinions=_judges_with_second_rounds(new, added),
+        judgment_count=len(merged),
+        new_judgment_count=len(merged) - len(before),
+        people_query_count=sources.count("people"),
+        mixed_query_count=sources.count("mixed"),
+        model_query_count=sources.count("model"),
+        disputes=tuple(people_disputes(merged)),
+        later_round_judges=_later_round_judges(read_lines, new_lines),
     )
 
 
@@ -160,15 +171,14 @@ def _replace_file(path: Path, judgments: Iterable[Judgment]) -> None:
         os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
 
 
-def _judges_with_second_rounds(
-    new: Sequence[PlacedJudgment], added: Sequence[PlacedJudgment]
+def _later_round_judges(
+    read_lines: Sequence[PlacedJudgment], new_lines: Sequence[PlacedJudgment]
 ) -> tuple[str, ...]:
-    """Return the judges of corrections that became a second round."""
+    """Return the judges of lines that became another round than they were read as."""
     judges: set[str] = set()
-    for placed, added_placed in zip(new, added, strict=True):
-        judgment = added_placed.judgment
-        if placed.judgment.round != judgment.round:
-            judges.add(judgment.judge)
+    for read_line, new_line in zip(read_lines, new_lines, strict=True):
+        if read_line.judgment.round != new_line.judgment.round:
+            judges.add(new_line.judgment.judge)
     return tuple(sorted(judges))
 
 
@@ -227,7 +237,7 @@ def _judgment_problem(
         if len(queries) <= MAX_COMPARED_IDS:
             remedy = did_you_mean(judgment.query_id, queries)
         problem = "the data set has no such query: a pool of other queries?"
-        return Problem(where, f"{problem} {remedy}")
+        return Problem(where, f"{problem} {remedy}".rstrip())
     document = documents.get(judgment.document_id)
     if document is None:
         problem = "the data set has no such document: a pool of another corpus?"

@@ -23,6 +23,7 @@ GRADE_SCHEMA = reply_schema(grade={"type": "integer", "enum": list(JUDGMENT_GRAD
 UNREADABLE_NOTE = "unreadable"
 """Begins the note of a judgment without a grade, which the next call repeats."""
 MAX_QUOTED_REPLY_LENGTH = 200
+"""Characters of an unreadable reply that the note of a judgment keeps."""
 GRADING_PROMPT = """\
 You judge how far documents answer questions, for a test of search engines.
 

@@ -30,7 +30,7 @@ GRADE_MEANINGS = {
 """The four grades of TREC's passage tracks, in other words."""
 
 SKIP_INSTRUCTION = " Where you cannot tell, skip the document and write a note."
-"""For people only: the reply of a model is always a grade."""
+"""A sentence of the policy for people only: the reply of a model is always a grade."""
 DEFAULT_POLICY = (
     "Somebody typed the question into a search box. "
     "Grade each document by how far it would help that person.\n"
@@ -117,11 +117,13 @@ class PoolDesign(StrictTable):
     depth: int
     """Documents taken from each ranking."""
     seed: int
+    """Seed of the sample of queries and of the order of documents."""
     population: int
     """Queries to draw from."""
     sampled: int
     """Queries that were drawn, including those without a document to judge."""
     design: JudgmentDesign = "sample"
+    """Why its pairs are judged, as in each judgment."""
     audience: Literal["human", "llm"] = "human"
     """Whose judged pairs were excluded."""
 
@@ -130,8 +132,11 @@ class Pool(NamedTuple):
     """The queries with the documents to judge."""
 
     digest: str
+    """Digest of all the rest, by which judgments are matched to their pool."""
     policy: str
+    """What people and models read before they judge."""
     drawn: PoolDesign
+    """How it was drawn."""
     queries: tuple[PooledQuery, ...]
 
     @property

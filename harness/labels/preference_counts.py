@@ -199,6 +199,13 @@ def _settings(results: Results, earlier: tuple[int, ...]) -> Settings:
 def _label_agreement(
     results: Results, design: ComparisonDesign, signs: Mapping[str, int]
 ) -> LabelAgreement | None:
+    """Return how far labels and people's preferences agree, query by query.
+
+    Args:
+        results: of the run; without labels there is nothing to compare.
+        design: names the two retrievers a and b.
+        signs: query id -> 1 if people prefer a, -1 if b, 0 if neither.
+    """
     if not results.scored:
         return None
     from harness.evaluation.evaluation_file import read_or_evaluate

@@ -34,6 +34,7 @@ class Measure:
     cutoff: int | None = None
     """How many of the first hits count; None for all that were stored."""
     params: tuple[tuple[str, Parameter], ...] = ()
+    """Name and value of each parameter that does not have its default."""
     function: object = field(default=None, compare=False, repr=False)
     """The user's function, if it is in this process."""
 
@@ -90,6 +91,7 @@ class Measure:
 
 
 OWN_NAME_PATTERN = re.compile(r"[A-Za-z]\w{0,63}")
+"""The name of a user's own measure, without its prefix."""
 
 
 class OwnFunction(NamedTuple):
@@ -110,7 +112,8 @@ def measure(
     Args:
         name: letters, digits and underscores; results call it own.NAME.
         function: of {document: grade} of a query, and its ranking, ids best first. It
-            is not called for an empty ranking, which has the least value.
+            is not called for an empty ranking, which has the least value, nor for a
+            query without labels, for which it is undefined.
         range: the least value and the largest.
 
     Raises:
@@ -140,7 +143,13 @@ def measure(
 def own_value(
     measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = ""
 ) -> float:
-    """Score one ranking by a measure of the user's own.
+    """Score one ranking by a measure of the user's own; NaN if nothing is judged.
+
+    Args:
+        measure: with the user's function.
+        judged: document id -> grade.
+        ranking: document ids, best first.
+        query: its id, for a message; "" if unknown.
 
     Raises:
         InputError: its function is not in this process, failed, or returned a number
@@ -154,6 +163,8 @@ def own_value(
         raise InputError(Problem(where, problem, remedy))
     if not ranking:
         return own_function.low
+    if not judged:
+        return math.nan
     if query:
         where = f"{where}, query {query!r}"
     try:

@@ -106,6 +106,13 @@ def grades_by_rule(
 ) -> dict[str, dict[str, dict[str, int]]]:
     """Grade the ordered lists of all queries under `first` and the other rules.
 
+    Args:
+        lists: query id -> its relevant documents, best first.
+        first: the rule that comes first.
+
+    Returns:
+        Rule -> query id -> document id -> grade.
+
     >>> grades_by_rule({"q": ["a", "b"]}, first="binary")["binary"]
     {'q': {'a': 1, 'b': 1}}
     """

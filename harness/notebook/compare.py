@@ -26,7 +26,7 @@ from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import ScoredRun, join_runs, score_run_in_memory
 from harness.scoring.undeclared import undeclared_choices
 from harness.stats.looks import settings_at_look
-from harness.stats.settings import Settings
+from harness.stats.settings import Settings, override_settings
 from harness.wording.conclusion import conclusion_sentences
 from harness.writing.evaluation_tables import comparison_rows, summary_rows
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -56,10 +56,8 @@ class ComparedRuns:
     sentences: tuple[str, ...]
     """The verdict in words."""
     notes: tuple[str, ...]
-    """Warnings.
-
-    Queries that are missing or have no labels, and folders that declare different
-    statistics.
+    """Warnings about queries that are missing or have no labels, and about folders that
+    declare different statistics.
     """
 
     def __repr__(self) -> str:
@@ -104,17 +102,20 @@ def compare(
             query_id, doc_id and relevance, or a TREC file.
         measures: a name or several; the first decides.
         baseline: each other run is compared with it; without it, all pairs.
-        where: column -> the value, or values, of the rows of labels in a frame.
+        where: the rows of `qrels`, if it is a frame, that count as labels: column ->
+            the value, or values, that they have.
         progress: whether it is shown on standard error; by default in a terminal or a
             notebook.
-        settings: of the statistics: test, correction, alpha, margin, seed.
+        settings: `test`, `correction`, `alpha`, `margin` and `seed`, as under
+            [statistics] in an experiment file.
 
     Returns:
         Frames as in a results folder, and the verdict in words.
 
     Raises:
-        InputError: fewer than two runs, runs or qrels of a type not named above, an
-            unknown measure or setting.
+        InputError: there are fewer than two runs, or one has no name; runs or qrels
+            cannot be read; no run has the baseline's name; a measure or a setting is
+            unknown, or a setting has an impossible value.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -162,17 +163,17 @@ def _check_runs(runs: Any, baseline: Any) -> None:
 
 
 def compare_folders(
-    folders: Sequence[Path], baseline: str | None, options: Mapping[str, Any]
+    folders: Sequence[Path], baseline: str | None, chosen_settings: Mapping[str, Any]
 ) -> ComparedRuns:
     """Compare the retrievers of several results folders on their common queries.
 
-    As in `harness compare`, nothing is chosen by settings that the folders do not
-    declare.
+    If a setting is not the one that the folders declare, the comparison is exploratory:
+    it recommends no retriever, as in `harness compare`.
     """
     with problems_without_options():
         scores = score_folders(folders, measure_names=())  # all of the folders
     declared = read_declared_settings(folders)
-    used = _override_settings(declared.settings, options)
+    used = _override_settings(declared.settings, chosen_settings)
     if declared.note:
         scores = replace(scores, notes=(declared.note, *scores.notes))
     return _compare_scores(
@@ -206,20 +207,23 @@ def _compare_scores(
     )
 
 
-def _override_settings(declared: Settings, options: Mapping[str, Any]) -> Settings:
-    """Return the declared settings with the options of a call.
+def _override_settings(
+    declared: Settings, chosen_settings: Mapping[str, Any]
+) -> Settings:
+    """Return the declared settings with those that a call chooses.
 
     Raises:
-        InputError: an option is unknown, or its value is invalid.
+        InputError: a setting is unknown, or its value is invalid; the problem has its
+            name.
     """
-    unknown = [name for name in options if name not in SETTING_NAMES]
+    unknown = [name for name in chosen_settings if name not in SETTING_NAMES]
     if unknown:
         problem = f"unknown: {', '.join(unknown)}"
         raise InputError(
             Problem("settings", problem, f"use {', '.join(SETTING_NAMES)}")
         )
-    numbers = {name: options[name] for name in ("alpha", "margin") if name in options}
-    parse_statistics(numbers, "settings")  # only to check their types and ranges
-    if not isinstance(options.get("seed", 0), int):
-        raise InputError(Problem("settings.seed", "is no whole number", "seed=1"))
-    return replace(declared, **options)
+    statistics = dict(chosen_settings)
+    if not isinstance(statistics.pop("seed", 0), int):
+        raise InputError(Problem("seed", "is no whole number", "seed=1"))
+    parse_statistics(statistics, "")  # only to check their types and ranges
+    return override_settings(declared, **chosen_settings)

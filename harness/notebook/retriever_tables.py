@@ -60,6 +60,11 @@ def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
 
 
 def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
+    """Return the table of a retriever that is given in any form of Python.
+
+    Raises:
+        InputError: the name is invalid, or the object is no retriever.
+    """
     where = f"retrievers[{name!r}]"
     if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
         raise InputError(Problem(where, INVALID_NAME, "choose another name"))

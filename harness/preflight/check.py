@@ -156,6 +156,11 @@ def _unshared_queries(
 def _check_experiment(
     loaded: LoadedExperiment, results: Path, *, ping: bool
 ) -> CheckReport:
+    """Build the experiment and return what a run of it would take and find.
+
+    Raises:
+        InputError: the experiment, its data or its environment has a problem.
+    """
     experiment = build(loaded)
     dataset = experiment.dataset
     retrievers = experiment.retrievers

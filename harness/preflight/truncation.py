@@ -85,6 +85,7 @@ def _known_limit(dense: Dense) -> int | None:
 def _estimate(
     retriever: str, dense: Dense, limit: int, documents: Sequence[Document]
 ) -> TruncationEstimate:
+    """Return how much of some documents an encoder would not read."""
     # The order in which the run plans them: a tokenizer may depend on its batch.
     passages = sorted(
         passages_of(documents, dense.chunks),

@@ -13,7 +13,7 @@ from retrievers.types import RetrieverFacts, parse_facts
 WHOLE_DOCUMENTS = "whole documents"
 """The passages of a retriever that returns none."""
 SHORT_CONTEXT_NOTE = "short-context"
-"""Notes a query whose passages end at the depth, and before a measured context."""
+"""The note of a query whose passages, down to the depth, do not fill a context."""
 MAX_DIGITS = 18
 """Digits of a stored count; any such number fits 64 bits."""
 
@@ -32,7 +32,9 @@ class JudgeCounts:
     queries: int
     """Queries that have claims."""
     claims: int
+    """Claims of these queries."""
     verdicts: int
+    """Verdicts that it gave, on a claim and a document each."""
     unreadable: int
     """Verdicts that could not be read."""
 
@@ -118,7 +120,7 @@ def _check_judge(stored: Mapping[str, object]) -> None:
     """Refuse a judge without one of its facts, or with one that is no text.
 
     Raises:
-        ValueError: it is one.
+        ValueError: it names the first such fact.
     """
     for key in ("judge", "prompt", "depth"):
         if key not in stored:

@@ -266,6 +266,7 @@ def _append_rows(
     by: JudgeIdentity,
     rows: Iterable[ClaimsRow | VerdictRow | OpinionRow],
 ) -> None:
+    """Append rows, each with the judge that gave it; first repair a file cut off."""
     lines = [
         json.dumps({**row._asdict(), **by._asdict()}, ensure_ascii=False) + "\n"
         for row in rows

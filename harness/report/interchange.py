@@ -35,6 +35,7 @@ def mteb_results(view: View) -> list[ReportFile]:
 
 
 def _mteb_result(view: View, retriever: str) -> str:
+    """Return the means of one retriever as JSON in the form of MTEB."""
     scores: dict[str, Any] = {}
     for measure in view.measures:
         mteb_name = _mteb_measure(measure)

@@ -37,6 +37,7 @@ def measure_names(
 
 
 def _measure_name(full: str, depth: int, largest_grade: int) -> MeasureName:
+    """Return the short name of a measure, and what the short name leaves out."""
     measure = parse_measure(full)
     parameters = dict(measure.params)
     glosses: list[str] = []

@@ -94,6 +94,7 @@ def latex_tables(view: View) -> list[ReportFile]:
 
 
 def _latex_environment() -> jinja2.Environment:
+    """Return the templates of LaTeX, whose own marks do not collide with it."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
         block_start_string="<%",

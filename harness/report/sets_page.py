@@ -28,9 +28,9 @@ from harness.report.templates import html_environment, render_page
 from harness.report.view import View, build_view
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean, student_interval
+from harness.stats.over_sets import MIN_SETS
 from harness.wording.dates import date_text
 from harness.wording.sets import (
-    MIN_SETS,
     few_sets_note,
     sets_sentences,
     sets_verdict,

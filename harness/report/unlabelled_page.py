@@ -139,6 +139,7 @@ def _facts(results: Results) -> tuple[str, ...]:
 def _overlap_rows(
     view: UnlabelledView, overlaps: Sequence[RankingsOverlap]
 ) -> Iterator[OverlapRow]:
+    """Yield for each retriever how many documents it has in common with each other."""
     common: dict[tuple[str, str], float] = {}
     for row in overlaps:
         common[row.a, row.b] = row.common
@@ -223,6 +224,7 @@ def _title(view: UnlabelledView, doc: str) -> str:
 def _query_evidence(
     view: UnlabelledView, query_id: str, numbers: DocumentNumbers
 ) -> QueryEvidence:
+    """Return what the page shows of one query, and which documents several found."""
     hits_by_retriever = view.first_hits[query_id]
     hits = tuple(numbers.numbers(hits_by_retriever[name]) for name in view.retrievers)
     shared: list[LabelledDocument] = []

@@ -45,9 +45,11 @@ class View:
     order: tuple[int, ...]
     """Indices into `ids`, in the order of the data set's file."""
     grades: Qrels
+    """Grades of every scored query; none for a query that only has claims."""
     listed_queries: tuple[int, ...]
     """Indices of the queries that a page lists, in the order of the file."""
     ranking_digests: Mapping[str, RankingDigest]
+    """Retriever -> what the page needs of its rankings."""
     language: str
     """BCP 47 code of the data; "" if unknown."""
     shows_texts: bool = True
@@ -106,7 +108,7 @@ class View:
 
     @property
     def ranked(self) -> tuple[str, ...]:
-        """The retrievers by their mean on the primary measure, highest first."""
+        """The retrievers by their mean on the primary measure, best first."""
         return tuple(self.evaluation.means)
 
     @property
@@ -130,9 +132,10 @@ class View:
         return self.scores.mean(measure, retriever)
 
     def with_short_names(self, sentence: str) -> str:
-        """A sentence with short names of measures.
+        """Return a sentence with the short name of the measure that it names.
 
-        No line breaks before a percent sign or after "(p".
+        Of several, the one with the longest name is shortened: others may be a part of
+        it. Spaces before a percent sign and after "(p" do not break a line.
         """
         sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}")
         sentence = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
@@ -142,7 +145,7 @@ class View:
         return sentence
 
     def query(self, index: int) -> LabelledQuery:
-        """The query at an index of the arrays."""
+        """Return the query at an index into `ids`."""
         return self.results.queries[self.ids[index]]
 
     def query_text(self, query_id: str) -> str:
@@ -215,7 +218,7 @@ def _listed_queries(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ..
 
 
 def runner_up(view: View) -> str:
-    """The first retriever to compare the leader with.
+    """Return the first retriever to compare the leader with.
 
     It is the baseline, else the next by mean, else the leader itself.
     """
@@ -237,9 +240,10 @@ def beaten_letters(view: View, measure: str) -> dict[str, str]:
 
 
 def retriever_letters(view: View) -> dict[str, str]:
-    """Name each retriever by a letter, in the order of the table.
+    """Return a letter for each retriever, in the order of the table.
 
-    If there are too many, by a number.
+    If there are more retrievers than letters, it is a number with a space, so that
+    several of them can be joined like letters.
     """
     if len(view.ranked) <= len(ascii_lowercase):
         return dict(zip(view.ranked, ascii_lowercase, strict=False))

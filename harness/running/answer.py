@@ -129,6 +129,11 @@ def _combine_parts(
 def _index_and_search(
     built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
 ) -> StageResult:
+    """Index the corpus once, in the first trial, and search for all queries.
+
+    Documents that a query leaves out are dropped after the search, for which so many
+    more hits are requested.
+    """
     context = state.context
     corpus = state.resources.corpus
     queries = built.conversation_queries(context.dataset.queries)

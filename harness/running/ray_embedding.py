@@ -76,6 +76,7 @@ class PlannedTask(NamedTuple):
     tables: list[Any]
     """Tables of pyarrow with the columns id, text, digest."""
     vectors: EncoderVectors
+    """How many texts it has, and how many of them have vectors."""
 
 
 def embed_on_ray(
@@ -229,6 +230,11 @@ def _connected(settings: RaySettings) -> Iterator[None]:
 
 
 def _connect(ray: Any, address: str | None) -> None:
+    """Connect Ray; before, check that the cluster accepts a connection at all.
+
+    Raises:
+        InputError: no cluster responds.
+    """
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     try:
         if host and port.isdecimal():

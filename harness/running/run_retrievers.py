@@ -88,6 +88,7 @@ def order_runs(runs: Mapping[str, Run], names: Sequence[str]) -> list[Run]:
 
 
 def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
+    """Return the run of one retriever; if it fails, with the reason and no rankings."""
     context = state.context
     meter = Meter(context.budget, lambda meter: context.on_progress(built.name, meter))
     result = StageResult({})

@@ -17,8 +17,11 @@ class StateQueries(NamedTuple):
     ids: tuple[str, ...]
     """Queries of equal text with labels in both states, in the new state's order."""
     without_label_before: tuple[str, ...]
+    """Queries of both states that only the new one scores."""
     without_label_after: tuple[str, ...]
+    """Queries of both states that only the old one scores."""
     changed_text: tuple[str, ...]
+    """Queries that both states score, with another text."""
 
 
 def find_state_queries(old: Results, new: Results) -> StateQueries:
@@ -27,29 +30,29 @@ def find_state_queries(old: Results, new: Results) -> StateQueries:
     Each state's own labels score them: a query that gained a relevant document stays.
     """
     scored_before = set(old.score_columns["query_id"])
-    scored_now = set(new.score_columns["query_id"])
+    scored_after = set(new.score_columns["query_id"])
     shared: list[str] = []
     changed_text: list[str] = []
     for query_id in new.queries:
-        if query_id not in scored_before or query_id not in scored_now:
+        if query_id not in scored_before or query_id not in scored_after:
             continue
         if old.queries[query_id].query.text == new.queries[query_id].query.text:
             shared.append(query_id)
         else:
             changed_text.append(query_id)
-    known_before = set(old.queries)
-    known_now = set(new.queries)
+    ids_before = set(old.queries)
+    ids_after = set(new.queries)
     return StateQueries(
         ids=tuple(shared),
         without_label_before=tuple(
             query_id
             for query_id in new.queries
-            if query_id in scored_now - scored_before and query_id in known_before
+            if query_id in scored_after - scored_before and query_id in ids_before
         ),
         without_label_after=tuple(
             query_id
             for query_id in old.queries
-            if query_id in scored_before - scored_now and query_id in known_now
+            if query_id in scored_before - scored_after and query_id in ids_after
         ),
         changed_text=tuple(changed_text),
     )
@@ -59,8 +62,9 @@ class StateLabels(NamedTuple):
     """How far the first hits of a retriever are labelled in both states."""
 
     judged_before: float
-    """Mean share of the first hits with a label."""
+    """Mean share of the first hits with a label, in the old state."""
     judged_after: float
+    """The same in the new state."""
     to_label: int
     """Unlabelled new documents among the first hits, query by query."""
 
@@ -102,21 +106,21 @@ def compare_labelling(
         cutoff: hits that are looked at.
     """
     rankings_before = _rankings(old)
-    rankings_now = _rankings(new)
+    rankings_after = _rankings(new)
     shares_before: list[float] = []
-    shares_now: list[float] = []
+    shares_after: list[float] = []
     to_label = 0
     for query_id in queries:
         before = _top_documents(rankings_before, query_id, cutoff)
-        now = _top_documents(rankings_now, query_id, cutoff)
+        after = _top_documents(rankings_after, query_id, cutoff)
         labelled_before = _labelled_documents(old.results, query_id)
-        labelled_now = _labelled_documents(new.results, query_id)
+        labelled_after = _labelled_documents(new.results, query_id)
         if before:
             shares_before.append(len(before & labelled_before) / len(before))
-        if now:
-            shares_now.append(len(now & labelled_now) / len(now))
-        to_label += len((now & new_documents) - labelled_now)
-    return StateLabels(_mean(shares_before), _mean(shares_now), to_label)
+        if after:
+            shares_after.append(len(after & labelled_after) / len(after))
+        to_label += len((after & new_documents) - labelled_after)
+    return StateLabels(_mean(shares_before), _mean(shares_after), to_label)
 
 
 def _rankings(state: RankedState) -> dict[str, Ranking]:
@@ -131,10 +135,7 @@ def _top_documents(
 
 
 def _labelled_documents(results: Results, query_id: str) -> frozenset[str]:
-    labels = results.queries[query_id].labels
-    if labels.grades is not None:
-        return frozenset(labels.grades)
-    return frozenset(labels.documents)
+    return frozenset(results.queries[query_id].labels.documents)
 
 
 def _mean(shares: Sequence[float]) -> float:

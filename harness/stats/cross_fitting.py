@@ -9,7 +9,7 @@ from harness.stats.differences import Floats, ScoreTable, index_of_highest
 from harness.stats.units import Units
 
 FOLDS = 5
-"""Parts of the queries: each choice is made on four fifths of them."""
+"""Parts of the queries: each choice is made on about four fifths of them."""
 
 
 def cross_fitted_scores(
@@ -21,7 +21,7 @@ def cross_fitted_scores(
     queries. It is an estimate only: no test uses it.
 
     The queries are split into five folds by SHA-256 of (seed, id); clusters stay whole,
-    by the first of their ids. The retriever with the highest mean over four folds is
+    by the smallest of their ids. The retriever with the highest mean over four folds is
     measured on the fifth.
 
     Args:
@@ -34,10 +34,10 @@ def cross_fitted_scores(
         (n,) scores; None if all queries are in one fold.
     """
     unit_numbers = units.members.tolist()
-    first_ids: dict[int, str] = {}
+    smallest_ids: dict[int, str] = {}
     for unit, query_id in zip(unit_numbers, ids, strict=True):
-        first_ids[unit] = min(query_id, first_ids.get(unit, query_id))
-    folds = np.array([_fold_number(seed, first_ids[unit]) for unit in unit_numbers])
+        smallest_ids[unit] = min(query_id, smallest_ids.get(unit, query_id))
+    folds = np.array([_fold_number(seed, smallest_ids[unit]) for unit in unit_numbers])
     if not np.ptp(folds):
         return None
     table = np.column_stack(list(scores.values()))

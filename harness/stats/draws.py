@@ -20,6 +20,11 @@ Words = npt.NDArray[np.uint64]
 
 SIGN_DRAWS = 100_000
 """Draws of all signs: the standard error of a p of 0.05 is 0.0007."""
+MAX_ENUMERATED_UNITS = 16
+"""Units with a difference, up to which all their sign patterns are tried.
+
+They have 65,536 patterns, fewer than the draws for more units.
+"""
 PERMUTATION_DRAWS = 20_000
 """Draws of permutations, which are slower: the standard error of 0.05 is 0.0015."""
 MIN_PERMUTATION_DRAWS = 2_000

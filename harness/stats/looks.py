@@ -16,11 +16,13 @@ QueryKey = TypeVar("QueryKey")
 
 LOOK_GRID_POINTS = 1_001
 """Points on which the distribution of the test between two looks is integrated."""
+MAX_BOUNDARY = 40.0
+"""A test statistic beyond which no chance is left in a float."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterimAnalysis:
-    """The number of a look, and its level."""
+    """One look: a test of the same question as before, with more queries."""
 
     number: int
     """Number of the look, counted from 1; earlier looks count."""
@@ -118,7 +120,7 @@ def _find_boundary(density: StatisticDensity, step: LookStep, chance: float) -> 
     def excess_chance(boundary: float) -> float:
         return _crossing_chance(boundary, density, step) - chance
 
-    return float(scipy.optimize.brentq(excess_chance, 0.0, 40.0))
+    return float(scipy.optimize.brentq(excess_chance, 0.0, MAX_BOUNDARY))
 
 
 def _crossing_chance(
@@ -159,6 +161,7 @@ def current_look(settings: Settings, queries: int) -> InterimAnalysis | None:
         earlier.update(planned)
     reached = (*sorted(n for n in earlier if n < queries), queries)
     alpha_spent = queries > planned[-1]
+    # Beyond the plan no test is left; intervals keep the last planned look's level.
     sizes = planned if alpha_spent else reached
     is_last = settings.no_more_queries and queries < planned[-1]
     levels = look_levels(settings.alpha, sizes, planned[-1], spends_rest=is_last)

@@ -14,16 +14,15 @@ from harness.stats.differences import (
     Floats,
     index_of_highest,
 )
-from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
+from harness.stats.draws import (
+    MAX_ENUMERATED_UNITS,
+    draw_flipped_sums,
+    enumerate_flipped_sums,
+)
 from harness.stats.units import Units
 
 Pairs = npt.NDArray[np.intp]
 
-MAX_ENUMERATED_UNITS = 16
-"""Units with a difference, up to which all their sign patterns are tried.
-
-They have 65,536 patterns, fewer than the 100,000 that are drawn for more units.
-"""
 MAX_PAIR_STATISTICS = 1 << 23
 """Statistics of pairs in memory at once; it changes no result."""
 STATISTIC_TOLERANCE = 1e-9
@@ -38,9 +37,9 @@ class MaxTResult(NamedTuple):
     p_value: float
     """One-sided p against the null hypothesis that no mean is above the default's."""
     gain: float
-    """Its mean difference on the queries that chose it."""
+    """The mean of best - default, on the same queries that chose the best."""
     low: float | None
-    """Lower bound of its true gain; it is valid although the data chose the column.
+    """Lower bound of the true gain; it is valid although the data chose the column.
 
     None if all its differences are equal, or one unit has as good as all of the weight.
     """
@@ -106,8 +105,8 @@ def _lower_bound(
     It is the mean less c standard errors. c is the (1 - alpha/2) quantile, over sign
     flips, of the largest studentised, centred column.
 
-    `standard_error` multiplies the variance by (G - 1) / G. Here the factor is left out
-    of the error and of the studentised columns: in their product it cancels.
+    `standard_error` multiplies the variance of n units by (n - 1) / n. Here that is
+    left out of the error and of the studentised columns: in their product it cancels.
 
     Returns:
         The bound; None if one unit has as good as all of the weight, or all differences
@@ -118,15 +117,17 @@ def _lower_bound(
     means = units.sums(differences).sum(axis=0) / weight
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(differences).max()))
     deviations = units.sums(differences - means) / weight
+    # Deviations are divided by the whole weight; times the number of units they are as
+    # large as scores, of whose float noise `slack` is the limit.
     varies = np.abs(deviations).max(axis=0) * len(units) > slack
     if float(shares.max()) > 1 - SCORE_TOLERANCE or not varies[best]:
         return None
     deviations = deviations[:, varies]
-    squares = (_leverages(shares) * deviations**2).sum(axis=0)
+    squares = (_deviation_factors(shares) * deviations**2).sum(axis=0)
     maxima = _studentised_maxima(deviations, shares, seed)
     c = float(np.quantile(maxima, 1 - alpha / 2, method="inverted_cdf"))
-    best_of_varying = int(varies[:best].sum())
-    return float(means[best] - c * np.sqrt(squares[best_of_varying]))
+    best_among_varying = int(varies[:best].sum())
+    return float(means[best] - c * np.sqrt(squares[best_among_varying]))
 
 
 def _studentised_maxima(deviations: Floats, shares: Floats, seed: int) -> Floats:
@@ -140,10 +141,10 @@ def _studentised_maxima(deviations: Floats, shares: Floats, seed: int) -> Floats
         shares: (units, 1) shares of the weight.
         seed: of the drawn signs.
     """
-    leverages = _leverages(shares)
-    squares = (leverages * deviations**2).sum(axis=0)
-    share_squares = (leverages * shares**2).sum()
-    cross = leverages * shares
+    factors = _deviation_factors(shares)
+    squares = (factors * deviations**2).sum(axis=0)
+    share_squares = (factors * shares**2).sum()
+    cross = factors * shares
     has_equal_shares = float(np.ptp(shares)) == 0
     columns = deviations
     if not has_equal_shares:
@@ -156,15 +157,20 @@ def _studentised_maxima(deviations: Floats, shares: Floats, seed: int) -> Floats
         else:
             sums, cross_sums = np.hsplit(flips, 2)
         # A flip s has the sum S = sum(s d), and its units deviate from it by
-        # s d - share S. The variance, sum(leverage (s d - share S)^2), multiplied out:
+        # s d - share S. The variance, sum(factor (s d - share S)^2), multiplied out:
         variances = squares - 2 * sums * cross_sums + sums**2 * share_squares
+        # The terms can cancel, up to float noise below 0: hence the floor.
         variances = np.maximum(variances, SCORE_TOLERANCE * squares)
         maxima.append((sums / np.sqrt(variances)).max(axis=1))
     return np.concatenate(maxima)
 
 
-def _leverages(shares: Floats) -> Floats:
-    """Return the factors of squared deviations in `standard_error`."""
+def _deviation_factors(shares: Floats) -> Floats:
+    """Return the factors of the units' squared deviations, as in `standard_error`.
+
+    A unit pulls the mean towards itself: 1 / (1 - share) makes its deviation one from
+    the mean of the other units.
+    """
     return np.asarray(1 / (1 - shares) ** 2)
 
 
@@ -193,7 +199,7 @@ def max_t_family_tests(
 
     Args:
         differences: (units, m) the columns.
-        alpha: the share of the flips that exceed the quantile.
+        alpha: at most this share of the flips exceeds the quantile.
         seed: of the drawn signs.
 
     >>> rows = np.tile([[0.3, 0.0], [0.2, 0.1]], (5, 1))

@@ -20,7 +20,7 @@ from harness.stats.intervals import (
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 
 MIN_SETS = 5
-"""Sets below which nothing is said of other sets."""
+"""Data sets below which nothing follows for other data sets."""
 
 
 class NewSetsDifference(NamedTuple):

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Literal, Self, get_args, get_type_hints
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
 TestName = Literal["wilcoxon", "randomization", "t"]
 CorrectionMethod = Literal["holm", "bonferroni", "bh"]
 
+STATISTICS_TABLE = "[statistics]"
+"""The table of an experiment file, before the key in a problem."""
 DEFAULT_DIFFERENCE_SHARE = 0.05
 """Share of the measure's range: the difference to plan for if none is declared."""
 MAX_MARGIN = 1e100
@@ -73,29 +75,30 @@ class Statistics:
             has_fixed_words = bool(words) and all(isinstance(w, str) for w in words)
             word = getattr(self, key)
             if has_fixed_words and word not in words:
-                yield Problem(
-                    f"[statistics] {key}",
-                    f"unknown {word!r}",
-                    did_you_mean(str(word), words),
-                )
+                remedy = did_you_mean(str(word), words)
+                yield _key_problem(key, f"unknown {word!r}", remedy)
 
     def _number_problems(self) -> Iterator[Problem]:
         """Yield the keys whose number is impossible, or does not fit another key."""
         if not 0 < self.alpha < 1:
             problem = f"{self.alpha} is not between 0 and 1"
-            yield Problem("[statistics] alpha", problem, "0.05 is usual")
+            yield _key_problem("alpha", problem, "0.05 is usual")
         if self.margin is not None and not 0 < self.margin < MAX_MARGIN:
             problem = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
-            yield Problem("[statistics] margin", problem, "leave it out for none")
+            yield _key_problem("margin", problem, "leave it out for none")
         if self.weight is not None and self.test == "wilcoxon":
             problem = "signed ranks have no weights"
             remedy = 'use test = "randomization", or leave weight out'
-            yield Problem("[statistics] test", problem, remedy)
+            yield _key_problem("test", problem, remedy)
         if self.looks is not None and not _are_rising(self.looks.queries):
             planned = list(self.looks.queries)
             problem = f"{planned} are not rising numbers of queries"
             remedy = "such as { queries = [60, 150] }"
-            yield Problem("[statistics] looks", problem, remedy)
+            yield _key_problem("looks", problem, remedy)
+
+
+def _key_problem(key: str, problem: str, remedy: str) -> Problem:
+    return Problem(f"{STATISTICS_TABLE} {key}", problem, remedy)
 
 
 def _are_rising(sizes: tuple[int, ...]) -> bool:
@@ -144,6 +147,35 @@ class Settings(Statistics):
     def level(self) -> float:
         """Confidence of the intervals."""
         return 1 - self.alpha
+
+
+def override_settings(
+    declared: Settings, prefix: str = "", **chosen_settings: Any
+) -> Settings:
+    """Return the declared settings with those that a call or a command chooses.
+
+    Args:
+        declared: the settings.
+        prefix: comes before the name of a setting in a problem, such as "--".
+        chosen_settings: by their names.
+
+    Raises:
+        InputError: a setting is impossible, or does not fit the declared ones.
+
+    >>> override_settings(Settings(), "--", alpha=2)
+    Traceback (most recent call last):
+    retrievers.errors.InputError: --alpha: 2 is not between 0 and 1 (0.05 is usual)
+    """
+    try:
+        return replace(declared, **chosen_settings)
+    except InputError as error:
+        problems: list[Problem] = []
+        for problem in error.problems:
+            name = problem.where.removeprefix(f"{STATISTICS_TABLE} ")
+            if name in chosen_settings:
+                problem = problem._replace(where=f"{prefix}{name}")
+            problems.append(problem)
+        raise InputError(problems) from None
 
 
 def check_margin(

@@ -109,6 +109,9 @@ def flip_signs(differences: Floats, slack: float, *, fast: bool = False) -> Flip
     sum_slack = len(differences) * slack
     tail = subset_tail(sizes, min(positive, negative), sum_slack, fast=fast)
     two_sided = min(1.0, max(2 * tail.at_most, SMALLEST))
+    # The observed sum is reached by the subsets of negative sizes that sum to no more
+    # than `negative`: a lower tail. If the positive sum is the smaller one, all subsets
+    # count but those whose positive sizes sum to less.
     if negative <= positive + sum_slack:
         return FlipTest(two_sided, max(tail.at_most, SMALLEST), tail.method)
     return FlipTest(two_sided, 1.0 - tail.below, tail.method)

@@ -7,13 +7,14 @@ import numpy as np
 from scipy import special
 
 from harness.stats.differences import SCORE_TOLERANCE, Floats, ValueRange
-from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
+from harness.stats.draws import (
+    MAX_ENUMERATED_UNITS,
+    draw_flipped_sums,
+    enumerate_flipped_sums,
+)
 from harness.stats.intervals import NOT_ESTIMABLE, Interval, standard_error
 from harness.stats.sign_flip import Contrast
 from harness.stats.units import Units
-
-MAX_ENUMERATED_UNITS = 16
-"""Units up to which all patterns of signs are tried."""
 
 
 def simultaneous_intervals(

@@ -121,6 +121,7 @@ def write_rankings_page(
 def _shown_question(
     row: QuestionRankings, results: Results, titles: Mapping[str, str]
 ) -> ShownQuestion:
+    """Return one question with the first documents of each retriever."""
     columns: list[ShownColumn] = []
     for retriever, ids in row.documents.items():
         others: set[str] = set()

@@ -11,6 +11,7 @@ END_PHRASES = {
     "declined": "declined by the endpoint",
 }
 _ARGUMENT_CHARACTERS = 60
+"""Characters of a tool's arguments that a sentence shows."""
 
 
 def trace_sentence(trace: Trace) -> str:

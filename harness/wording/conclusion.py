@@ -106,7 +106,9 @@ def _alerts(evaluation: Evaluation) -> list[str]:
         rows = evaluation.baseline_comparisons
         if not evaluation.baseline:
             rows = tuple(evaluation.leader_comparisons.values())
-        opposite = opposite_warning(rows, evaluation.settings)
+        opposite = opposite_warning(
+            rows, evaluation.settings, low_is_good=_is_low_good(evaluation)
+        )
         if opposite:
             return [opposite]
     return _fragile_alerts(evaluation)
@@ -231,16 +233,17 @@ def _leader_reason(evaluation: Evaluation) -> str:
 
 
 def _standings_reason(evaluation: Evaluation) -> str:
-    """Return how many score lower, and which ones are undecided or as good."""
+    """Return how many score worse, and which ones are undecided or as good."""
     undecided = list(evaluation.queries_needed)
     if len(undecided) == len(evaluation.others):
         return "All others are undecided."
     parts: list[str] = []
+    relation = "higher" if _is_low_good(evaluation) else "lower"
     worse = evaluation.shown_worse
     if len(worse) == 1:
-        parts.append(f"{worse[0]} scores lower")
+        parts.append(f"{worse[0]} scores {relation}")
     elif worse:
-        parts.append(f"{capital_numeral(len(worse))} score lower")
+        parts.append(f"{capital_numeral(len(worse))} score {relation}")
     as_good = list(evaluation.as_good_as_leader[1:])
     if as_good:
         verb = "is" if len(as_good) == 1 else "are"
@@ -274,7 +277,7 @@ def _choice_reason(evaluation: Evaluation) -> str:
     """Return why the leader is chosen."""
     others = names_or_count(evaluation.others)
     relation = "scores higher than"
-    if evaluation.measure in evaluation.low_is_good:
+    if _is_low_good(evaluation):
         relation = "scores lower than"
     if evaluation.settings.test == "wilcoxon":
         relation = "is better on the typical query than"
@@ -309,6 +312,7 @@ def _has_interval_at_zero(evaluation: Evaluation) -> bool:
 
 
 def _details(evaluation: Evaluation) -> list[str]:
+    """Return what else is shown about the leader: weights, equals, what is as good."""
     leader = evaluation.leader
     sentences = [lead_sentence(evaluation), _choice_detail(evaluation)]
     if evaluation.sweep is not None:
@@ -426,7 +430,7 @@ def _baseline_reason(evaluation: Evaluation) -> str:
     ]
     sentences: list[str] = []
     if len(better) > 1 or evaluation.leader not in better:
-        sentences.append(f"{evaluation.leader} has the highest mean.")
+        sentences.append(f"{evaluation.leader} has {_best_mean(evaluation)}.")
     if undecided:
         verb = "is" if len(undecided) == 1 else "are"
         sentences.append(f"{names_or_count(undecided)} {verb} undecided.")
@@ -449,7 +453,7 @@ def lead_sentence(evaluation: Evaluation) -> str:
     other = row.b
     if abs(row.mean_difference) < MIN_VISIBLE_LEAD:
         return ""
-    if evaluation.measure in evaluation.low_is_good:
+    if _is_low_good(evaluation):
         row = row.swapped
     lead = f"{row.mean_difference:.3f}"
     if row.ci_low is not None and row.ci_high is not None:
@@ -457,14 +461,24 @@ def lead_sentence(evaluation: Evaluation) -> str:
     return f"Mean ahead of {other} by {with_minus_sign(lead)}."
 
 
+def _is_low_good(evaluation: Evaluation) -> bool:
+    """Whether less is better by the measure that decides."""
+    return evaluation.measure in evaluation.low_is_good
+
+
+def _best_mean(evaluation: Evaluation) -> str:
+    return "the lowest mean" if _is_low_good(evaluation) else "the highest mean"
+
+
 def _leader_headline(evaluation: Evaluation) -> str:
+    """Return the verdict on the leader in one line: the strongest that is shown."""
     leader = evaluation.leader
     others = evaluation.others
     better = evaluation.better_on_typical_query
     if better:
         verb = "is" if len(better) == 1 else "are"
         return (
-            f"{leader} has the highest mean, but {join_names(better)} {verb} "
+            f"{leader} has {_best_mean(evaluation)}, but {join_names(better)} {verb} "
             "shown to be better on the typical query"
         )
     identical = [

@@ -13,14 +13,12 @@ from harness.english import (
 )
 from harness.evaluation.verdict import Verdict
 from harness.stats.differences import SCORE_TOLERANCE
+from harness.stats.over_sets import MIN_SETS
 from harness.wording.numerals import capital_numeral, numeral
 
 if TYPE_CHECKING:
     from harness.evaluation.sets import PairOnSets, SetsComparison
     from harness.stats.over_sets import NewSetsDifference
-
-MIN_SETS = 5
-"""Data sets below which nothing follows for others."""
 
 
 class SetsVerdict(NamedTuple):

@@ -210,13 +210,18 @@ def single_p_note(board: Board) -> str:
     return f"* {relation} without correction: enough for the choice of one"
 
 
-def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
+def opposite_warning(
+    rows: Sequence[Comparison], settings: Settings, *, low_is_good: bool = False
+) -> str:
     """Return the pairs whose other test rejects in the opposite direction; "" for none.
 
     Args:
         rows: comparisons of one measure.
         settings: the settings of these comparisons.
+        low_is_good: whether less is better by the measure.
     """
+    direction = -1 if low_is_good else 1
+    relation = "lower" if low_is_good else "higher"
     opposites: list[str] = []
     for row in rows:
         rank_difference = row.w_plus - row.w_minus
@@ -226,14 +231,14 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
         if settings.test == "wilcoxon":
             p = row.p_randomization_adjusted
             if p <= settings.alpha:
-                name = row.a if row.mean_difference > 0 else row.b
+                name = row.a if direction * row.mean_difference > 0 else row.b
                 test = f"sign-flip p {p_phrase(p)}"
-                opposites.append(f"{name}'s mean is higher ({test})")
+                opposites.append(f"{name}'s mean is {relation} ({test})")
         elif row.p_wilcoxon_adjusted is not None:
             p = row.p_wilcoxon_adjusted
             if p <= settings.alpha:
                 pair = f"{row.a} is better than {row.b}"
-                if rank_difference <= 0:
+                if direction * rank_difference <= 0:
                     pair = f"{row.b} is better than {row.a}"
                 test = f"exact Wilcoxon p {p_phrase(p)}"
                 opposites.append(f"on the typical query {pair} ({test})")

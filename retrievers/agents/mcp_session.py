@@ -10,17 +10,25 @@ import asyncio
 import atexit
 import json
 import logging
+import shlex
 import tempfile
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from retrievers.errors import BackendError, did_you_mean
-from retrievers.options.placeholders import error_line, expand, hide_values
-from retrievers.services.addresses import request_headers, without_url_user
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.options.placeholders import (
+    error_line,
+    expand,
+    hide_values,
+    redact_url,
+)
+from retrievers.options.tables import Configured
+from retrievers.services.addresses import check_address, without_url_user
 from retrievers.services.clients import open_http_client
 from retrievers.services.concurrency import close_later, wait_for_close
+from retrievers.services.headers import NO_HEADERS, Headers
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -35,15 +43,31 @@ _SDK_HEADERS = {"content-type", "accept"}
 _open_sessions: weakref.WeakSet[McpSession] = weakref.WeakSet()
 
 
-class McpServer(NamedTuple):
-    """How a server is reached: by a command, or at an address; with `${NAME}`."""
+class McpServer(Configured):
+    """How a server is reached: by a command, or at an address."""
 
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    url: str
-    headers: Mapping[str, str]
-    name: str
-    """Its name in messages."""
+    command: tuple[str, ...] = ()
+    """Starts the server, which speaks over its standard input and output."""
+    env: dict[str, str] | None = None
+    """Variables of the server that is started, besides a few such as PATH; a secret
+    always as ${NAME}."""
+    url: str = ""
+    """The server's address (streamable HTTP), in place of a command."""
+    headers: Headers | None = None
+    """Sent along to an address; a secret always as ${NAME}."""
+
+    def model_post_init(self, _: object) -> None:
+        """Check that there is one way to it; nothing is started or sent."""
+        if bool(self.command) == bool(self.url):
+            problem = "needs a command that starts the server, or a url"
+            raise InputError(Problem("command", problem, "write one of the two"))
+        if self.url:
+            check_address("url", self.url)
+
+    @property
+    def server_name(self) -> str:
+        """The server in messages and files."""
+        return shlex.join(self.command) or redact_url(self.url)
 
 
 class ToolAnswer(NamedTuple):
@@ -96,9 +120,9 @@ class McpSession:
             length = max(length, len(json.dumps(answer.structured)))
         if length > MAX_ANSWER_CHARACTERS:
             raise BackendError(
-                f"{self._server.name}: the tool {self._tool!r} returned {length:,} "
-                f"characters, and {MAX_ANSWER_CHARACTERS:,} are read at most: let it "
-                "return fewer hits"
+                f"{self._server.server_name}: the tool {self._tool!r} returned "
+                f"{length:,} characters, and {MAX_ANSWER_CHARACTERS:,} are read at "
+                "most: let it return fewer hits"
             )
         return answer
 
@@ -157,23 +181,24 @@ class McpSession:
         from mcp.client.streamable_http import streamable_http_client
 
         server = self._server
-        hide_values(server.command, server.environment, server.url)
+        hide_values(server.command, server.env, server.url)
         if server.command:
             program, *arguments = expand(server.command)
             parameters = StdioServerParameters(
-                command=program, args=arguments, env=expand(dict(server.environment))
+                command=program, args=arguments, env=expand(server.env or {})
             )
             # Read until the session is left, where it is closed.
             stderr = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
             self._stderr = stderr
             return stdio_client(parameters, errlog=stderr)
-        headers = {
+        headers = server.headers or NO_HEADERS
+        further_headers = {
             name: content
-            for name, content in request_headers(server.url, server.headers).items()
+            for name, content in headers.in_request(server.url).items()
             if name.lower() not in _SDK_HEADERS
         }
         http_client = open_http_client(
-            httpx2.AsyncClient, headers=headers, timeout=self._timeout
+            httpx2.AsyncClient, headers=further_headers, timeout=self._timeout
         )
         await stack.enter_async_context(http_client)
         address = without_url_user(expand(server.url))
@@ -195,7 +220,7 @@ class McpSession:
                 break
         if self._tool not in names:
             raise BackendError(
-                f"{self._server.name} has no tool {self._tool!r} "
+                f"{self._server.server_name} has no tool {self._tool!r} "
                 f"({did_you_mean(self._tool, names)})"
             )
 
@@ -213,7 +238,7 @@ class McpSession:
 
     def _error(self, reason: str) -> BackendError:
         """Return an error with the server's name and its last words."""
-        message = f"{self._server.name}: {reason}"
+        message = f"{self._server.server_name}: {reason}"
         last_words = self._last_words()
         if last_words:
             message += f"; its standard error ends: {last_words!r}"

@@ -3,7 +3,6 @@
 import hashlib
 import importlib.util
 import json
-import shlex
 import shutil
 from typing import Any
 
@@ -18,7 +17,7 @@ from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.facts import Origin, RetrieverFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
-from retrievers.options.placeholders import error_line, expand, redact_url
+from retrievers.options.placeholders import error_line, expand
 from retrievers.query import Query
 from retrievers.request_template import QUERY_PLACEHOLDER, fill_template
 from retrievers.service_hits import (
@@ -29,27 +28,17 @@ from retrievers.service_hits import (
     hits_in_order,
     search_path,
 )
-from retrievers.services.addresses import check_address
 from retrievers.services.concurrency import run_request
 
 _PATTERN_SECONDS = 10.0
 """Seconds of a pattern's search in one answer, at most."""
 
 
-class McpTool(AskedService):
+class McpTool(McpServer, AskedService):
     """Calls a search tool of an MCP server for each query, in one session a run, and
     reads ids, and scores where there are any, out of its answer.
     """  # noqa: D205
 
-    command: tuple[str, ...] = ()
-    """Starts the server, which speaks over its standard input and output."""
-    env: dict[str, str] | None = None
-    """Variables of the server that is started, besides a few such as PATH; a secret
-    always as ${NAME}."""
-    url: str = ""
-    """The server's address (streamable HTTP), in place of a command."""
-    headers: dict[str, str] | None = None
-    """Sent along to an address; a secret always as ${NAME}."""
     tool: str
     """The name of the tool."""
     arguments: dict[str, Any]
@@ -72,13 +61,9 @@ class McpTool(AskedService):
     _request_digest: str = ""
     _session: McpSession | None = None
 
-    def model_post_init(self, _: object) -> None:
+    def model_post_init(self, context: object) -> None:
         """Check the options; nothing is started or sent."""
-        if bool(self.command) == bool(self.url):
-            problem = "needs a command that starts the server, or a url"
-            raise InputError(Problem("command", problem, "write one of the two"))
-        if self.url:
-            check_address("url", self.url)
+        super().model_post_init(context)
         if QUERY_PLACEHOLDER not in json.dumps(self.arguments, default=list):
             problem = f"{QUERY_PLACEHOLDER} is missing"
             remedy = f'write {{ query = "{QUERY_PLACEHOLDER}" }}'
@@ -107,20 +92,15 @@ class McpTool(AskedService):
         """
         parts = expand([self.command, self.url, self.tool, self.arguments])
         parts += expand([self.hits, self.id, self.score, self.pattern])
-        parts += [self.env, self.headers]
+        parts += [self.env, self.headers and self.headers.as_table()]
         return hashlib.sha256(json.dumps(parts, default=list).encode()).hexdigest()
-
-    @property
-    def _server_name(self) -> str:
-        """The server in messages and files."""
-        return shlex.join(self.command) or redact_url(self.url)
 
     @property
     def facts(self) -> RetrieverFacts:
         """The server, its tool, and the time of the oldest answer."""
         return RetrieverFacts(
             origin=Origin(
-                server=self._server_name,
+                server=self.server_name,
                 tool=self.tool,
                 answered_at=self._oldest_answer,
             )
@@ -145,13 +125,10 @@ class McpTool(AskedService):
     def _opened_session(self) -> McpSession:
         """Return the session of the run, created on first use."""
         if self._session is None:
-            server = McpServer(
-                self.command,
-                self.env or {},
-                self.url,
-                self.headers or {},
-                self._server_name,
-            )
+            # A session that held this tool would keep it from being collected, and
+            # with it the session from being closed.
+            server_options = self.model_dump(include={*McpServer.model_fields})
+            server = McpServer(**server_options)
             self._session = McpSession(server, self.tool, self.timeout)
             close_with(self, self._session)
         return self._session
@@ -162,7 +139,7 @@ class McpTool(AskedService):
         request = self._opened_session().call(arguments)
         answer = run_request(request, call.stopped)
         call.meter.count(calls=1)
-        location = f"{self._server_name}: query {query.id!r}"
+        location = f"{self.server_name}: query {query.id!r}"
         if self._compiled_pattern is not None:
             return self._matched_hits(answer.text, location)
         hits = self._described_hits(answer, location)

@@ -15,12 +15,10 @@ from retrievers.options.placeholders import expand
 from retrievers.services import remote_model
 from retrievers.services.addresses import OPENAI_URL, is_server_of
 from retrievers.services.caller import PaidAnswer
-from retrievers.services.chat_model import ChatModel
+from retrievers.services.chat_model import TEMPERATURE, ChatModel
 from retrievers.services.concurrency import run_request
 from retrievers.services.service_errors import RequestRefused, explain_unreadable
 from retrievers.texts.token_estimate import estimate_tokens
-
-_TEMPERATURE = "temperature"
 
 
 class ToolCall(NamedTuple):
@@ -40,7 +38,9 @@ class ToolReply:
     tokens: int = 0
     """Billed tokens of prompt and reply; an estimate if the server reports none."""
     usd: float = 0.0
+    """Price of the tokens."""
     seconds: float = 0.0
+    """Time from the request to the reply, with its retries."""
     declined: str = ""
     """Why the endpoint declined; empty if it did not."""
 
@@ -148,6 +148,12 @@ class ToolModel(ChatModel):
     async def _send_tools(
         self, tool_request: ToolRequest, omitted: frozenset[str], call: Call
     ) -> ToolReply:
+        """Send a request without some options; repeat it if it fails for a while.
+
+        Raises:
+            RequestRefused: the server does not accept the request.
+            BackendError: it failed for good.
+        """
         client = self._client()
         is_openai = is_server_of(self.server, OPENAI_URL)
         body: dict[str, Any] = {
@@ -156,8 +162,8 @@ class ToolModel(ChatModel):
             "tools": [tool.as_object() for tool in tool_request.tools],
             "max_completion_tokens" if is_openai else "max_tokens": self.max_tokens,
         }
-        if _TEMPERATURE not in omitted:
-            body[_TEMPERATURE] = self.temperature
+        if TEMPERATURE not in omitted:
+            body[TEMPERATURE] = self.temperature
         sent = tool_request.estimated_tokens
 
         async def attempt() -> PaidAnswer[ToolReply]:
@@ -170,6 +176,10 @@ class ToolModel(ChatModel):
 
     def _read_tools(self, answer: Any, estimated: int) -> PaidAnswer[ToolReply]:
         """Return the reply in an answer, and its cost.
+
+        Args:
+            answer: as the server sent it, parsed from JSON.
+            estimated: tokens of the request, in case that the server reports none.
 
         Raises:
             Exception: one of UNREADABLE_ERRORS if the answer is not of the protocol.

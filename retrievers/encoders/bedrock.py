@@ -18,7 +18,7 @@ from retrievers.encoders.remote_encoder import (
     RemoteEncoder,
 )
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.options.placeholders import (
     error_line,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _CREDENTIALS_REMEDY = "run `aws configure`, or set AWS_PROFILE"
 _BILLING_HEADER = "x-amzn-bedrock-input-token-count"
+"""The header of an answer with the tokens that were billed."""
 _MAX_TOKEN_COUNT_DIGITS = 12
 """A longer number in the header is not a count of tokens."""
 
@@ -91,11 +92,11 @@ class BedrockEncoder(RemoteEncoder):
     model: str
     """A model's or an inference profile's id."""
     region: str = ""
-    """Left out, as AWS's chain has it."""
+    """The region; left out, as AWS's chain has it."""
     profile: str = ""
-    """Likewise."""
+    """The profile; left out, as AWS's chain has it."""
     endpoint_url: str = ""
-    """Likewise."""
+    """The endpoint; left out, as AWS's chain has it."""
     dimensions: int | None = None
     """Titan v2: 256, 512 or 1,024; Cohere v4: 256, 512, 1,024 or 1,536."""
     normalize: bool = True
@@ -143,8 +144,8 @@ class BedrockEncoder(RemoteEncoder):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        facts = self._facts(region=self.region) if self.region else self._facts()
-        return replace(facts, source="bedrock")
+        region = [Fact("region", self.region)] if self.region else []
+        return replace(self._facts(*region), source="bedrock")
 
     def check(self) -> None:
         """Check that AWS's chain has credentials and a region.
@@ -174,6 +175,7 @@ class BedrockEncoder(RemoteEncoder):
         return Tokens(estimate_tokens(sent_texts), exact=False)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        """Send one request in the form of the model's family, and read its vectors."""
         is_cohere = "cohere." in expand(self.model)
         body = self._cohere_body(texts, role) if is_cohere else self._titan_body(texts)
         invoke = partial(self._invoke, self._client(), json.dumps(body))
@@ -206,6 +208,7 @@ class BedrockEncoder(RemoteEncoder):
         return body | self._dimensions_option("dimensions")
 
     def _open(self) -> Any:
+        """Create the client, which leaves retries and their budget to this package."""
         from botocore.config import Config
 
         session = self._session()
@@ -231,7 +234,7 @@ class BedrockEncoder(RemoteEncoder):
         """Call the model once, and read the whole answer.
 
         Raises:
-            Exception: as by `_send`.
+            Exception: as by `RemoteEncoder._send`.
         """
         import botocore.exceptions
         from botocore.parsers import ResponseParserError

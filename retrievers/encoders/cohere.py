@@ -12,7 +12,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.options.placeholders import expand
 from retrievers.services.remote_model import EndpointAccess
 from retrievers.services.service_errors import explain_unreadable
@@ -61,9 +61,9 @@ class CohereEncoder(RemoteEncoder):
     def facts(self) -> ModelFacts:
         """What the manifest records."""
         return self._facts(
-            embedding_type=self.embedding_type,
-            query_extra="input_type search_query",
-            document_extra="input_type search_document",
+            Fact("embedding_type", self.embedding_type),
+            Fact("query_extra", "input_type search_query"),
+            Fact("document_extra", "input_type search_document"),
         )
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:

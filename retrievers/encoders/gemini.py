@@ -13,7 +13,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
@@ -77,12 +77,12 @@ class GeminiEncoder(RemoteEncoder):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        task_facts = {
-            f"{role}_extra": f"taskType {task}"
+        task_facts = [
+            Fact(f"{role}_extra", f"taskType {task}")
             for role, task in self._tasks.items()
             if task
-        }
-        return self._facts(**task_facts)
+        ]
+        return self._facts(*task_facts)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; unread tokens of long texts are estimated."""

@@ -61,7 +61,7 @@ class HashingEncoder(Configured, Encoder):
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Return the number of n-grams."""
-        counts = [len(list(_ngrams(text))) for text in texts]
+        counts = list(map(_count_ngrams, texts))
         return Tokens(np.asarray(counts, dtype=np.int64), exact=True)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
@@ -83,10 +83,25 @@ class HashingEncoder(Configured, Encoder):
         return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
 
 
+def _words(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return re.findall(r"\w+", folded)
+
+
+def _count_ngrams(text: str) -> int:
+    """Return the number of n-grams of a text.
+
+    A word of n letters has, with its spaces, n + 1 pairs, n triples, n - 1 quadruples.
+
+    >>> [_count_ngrams(text) for text in ("", "a", "ab", "Two words")]
+    [0, 3, 6, 24]
+    """
+    return len(_NGRAM_LENGTHS) * sum(map(len, _words(text)))
+
+
 def _ngrams(text: str) -> Iterable[str]:
     """Yield the n-grams of each word, with a space at either end."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    for word in re.findall(r"\w+", folded):
+    for word in _words(text):
         padded = f" {word} "
         for n in _NGRAM_LENGTHS:
             for i in range(len(padded) - n + 1):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from retrievers.embedded import Embedded, Role
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.local.local_model import LocalModel
 from retrievers.local.text_limits import (
     UNLIMITED_TOKENS,
@@ -56,14 +56,17 @@ class LocalEncoder(LocalModel, Encoder):
     def facts(self) -> ModelFacts:
         """What the manifest records: the model, its weights' source, its prompts."""
         facts = super().facts
-        settings = dict(facts.settings)
-        for role, prompt in self._recorded_prompts().items():
-            if prompt is not None:
-                settings[f"{role}_prompt"] = prompt
-        for name, option in self._kind_options.items():
-            if option is not None:
-                settings[name] = str(option)
-        return replace(facts, settings=settings)
+        prompts = [
+            Fact(f"{role}_prompt", prompt)
+            for role, prompt in self._recorded_prompts().items()
+            if prompt is not None
+        ]
+        options = [
+            Fact(name, str(option))
+            for name, option in self._kind_options.items()
+            if option is not None
+        ]
+        return replace(facts, settings=(*facts.settings, *prompts, *options))
 
     @property
     def token_limit(self) -> int | None:

@@ -12,7 +12,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
 from retrievers.services import remote_model
@@ -27,6 +27,7 @@ from retrievers.services.addresses import (
     openai_server_url,
 )
 from retrievers.services.clients import OpenAIClient
+from retrievers.services.headers import NO_HEADERS, Headers
 from retrievers.services.service_errors import check_indexed, explain_unreadable
 
 
@@ -44,7 +45,7 @@ class OpenAIEncoder(RemoteEncoder):
     api_key: str = ""
     """"${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and
     that of OPENAI_BASE_URL, AZURE_OPENAI_API_KEY for Azure's, none for others."""
-    headers: dict[str, str] | None = None
+    headers: Headers | None = None
     """Sent with every request, secrets as "${NAME}":
     `{ api-key = "${AZURE_OPENAI_API_KEY}" }`."""
     query_prompt: str = ""
@@ -65,9 +66,8 @@ class OpenAIEncoder(RemoteEncoder):
         """Set how the model is reached; nothing is sent."""
         url = openai_server_url(self.base_url)
         check_address("encoder.base_url" if self.base_url else OPENAI_URL_VARIABLE, url)
-        headers = self.headers or {}
-        given_headers = {header.lower() for header in headers}
-        has_key_header = not given_headers.isdisjoint({"api-key", "authorization"})
+        headers = self.headers or NO_HEADERS
+        has_key_header = headers.has_any("api-key", "authorization")
         uses_azure_key = is_azure(url) and not has_key_header
         is_foreign_server = bool(self.base_url) and not uses_azure_key
         key_header = "Authorization"
@@ -103,17 +103,18 @@ class OpenAIEncoder(RemoteEncoder):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        extra_facts = {
-            f"{role}_extra": json.dumps(extra, ensure_ascii=False, sort_keys=True)
+        extra_facts = [
+            Fact(f"{role}_extra", json.dumps(extra, ensure_ascii=False, sort_keys=True))
             for role, extra in self._extra.items()
             if extra
-        }
-        return self._facts(**extra_facts)
+        ]
+        return self._facts(*extra_facts)
 
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._url, self._headers(), self.name)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        """Send one request, and read its vectors with their positions."""
         client: OpenAIClient = self._client()
         answer = await client.ask(
             client.embeddings,

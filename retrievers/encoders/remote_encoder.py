@@ -12,7 +12,7 @@ from pydantic import Field
 
 from retrievers.embedded import MAX_DIMENSIONS, DenseVectors, Embedded, Role
 from retrievers.errors import BackendError
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Encoder
@@ -144,15 +144,17 @@ class RemoteEncoder(RemoteModel, Encoder):
         """Return the tokens that would be billed, counted without network."""
         return Tokens(estimate_tokens(texts), exact=False)
 
-    def _facts(self, **provider_settings: str) -> ModelFacts:
+    def _facts(self, *provider_settings: Fact) -> ModelFacts:
         """Return what the manifest records, with settings of the provider."""
-        settings = {
-            f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt
-        }
+        prompts = [
+            Fact(f"{role}_prompt", prompt)
+            for role, prompt in self._prompts.items()
+            if prompt
+        ]
         return ModelFacts(
             model=self.model,
             source=redact_url(self._url),
-            settings={**settings, **provider_settings},
+            settings=(*prompts, *provider_settings),
             dimensions=self.dimensions,
         )
 

@@ -13,7 +13,7 @@ from retrievers.encoders.remote_encoder import (
     EmbeddingRow,
     RemoteEncoder,
 )
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.services.concurrency import run_request
@@ -61,8 +61,8 @@ class VoyageContextEncoder(RemoteEncoder):
     def facts(self) -> ModelFacts:
         """What the manifest records."""
         return self._facts(
-            query_extra="input_type query",
-            document_extra="input_type document, by document",
+            Fact("query_extra", "input_type query"),
+            Fact("document_extra", "input_type document, by document"),
         )
 
     def embed_passages(
@@ -78,6 +78,11 @@ class VoyageContextEncoder(RemoteEncoder):
         return Embedded.concatenate(run_request(request, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        """Send one request, and read its vectors in the order of the texts.
+
+        The passages of a document are one group, whose vectors know of each other;
+        queries are groups of one.
+        """
         inputs = [texts] if role == "document" else [[text] for text in texts]
         body = {
             "model": expand(self.model),

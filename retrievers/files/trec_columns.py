@@ -22,6 +22,7 @@ MAX_CACHED_IDS = 1 << 18
 """Ids that have one text each."""
 QUERY_COLUMN = 0
 DOCUMENT_COLUMN = 2
+"""The fields of a line with these ids, counted from 0, in runs and in qrels."""
 NumberColumn = npt.NDArray[Any]
 
 

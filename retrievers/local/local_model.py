@@ -13,7 +13,7 @@ import numpy as np
 
 from retrievers.embedded import Role
 from retrievers.errors import BackendError, InputError, Problem, install_extras
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.local import text_limits
 from retrievers.local.weights import (
@@ -38,6 +38,7 @@ MAX_CALL_TOKENS = 2048
 """Tokens, padding included, of one call on a processor: what passes from layer to layer
 stays in its cache."""
 MAX_FAILURE_CHARACTERS = 300
+"""Characters of a library's error that a message repeats."""
 ORGANIZATIONS: Mapping[str, str] = {
     "SentenceTransformer": "sentence-transformers",
     "CrossEncoder": "cross-encoder",
@@ -183,7 +184,7 @@ class LocalModel(Configured, Model):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records: the model, and the source of its weights."""
-        settings = {"dtype": self.dtype, "backend": self.backend}
+        settings = (Fact("dtype", self.dtype), Fact("backend", self.backend))
         return replace(self.weights.facts, settings=settings)
 
     def _class(self) -> text_limits.ModelClass:

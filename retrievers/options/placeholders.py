@@ -38,6 +38,7 @@ KEY_VARIABLES = (
 )
 """Variables that libraries, or users' code, read by themselves."""
 _MAX_ERROR_CHARACTERS = 400
+"""Characters of a provider's error that a message repeats."""
 _URL_USER = re.compile(r"(?<=://)[^/?#\s]*@")
 """Up to the last @ before the path, as addresses are read."""
 _used: set[str] = set()

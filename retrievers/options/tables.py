@@ -53,7 +53,8 @@ class Configured(StrictTable):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         """Check the options; raise InputError with every problem."""
-        positional_options = dict(zip([self.positional_option], args, strict=False))
+        _check_positional_options(type(self).__name__, self.positional_option, args)
+        positional_options = {self.positional_option: args[0]} if args else {}
         try:
             super().__init__(**positional_options, **lists_as_tuples(options))
         except ValidationError as error:
@@ -63,6 +64,23 @@ class Configured(StrictTable):
         """Return its table in an experiment file, with the options that are set."""
         options = self.model_dump(by_alias=True, exclude_unset=True)
         return {"kind": kind_of(type(self)), **dict(sorted(options.items()))}
+
+
+def _check_positional_options(
+    class_name: str, positional_option: str, args: Sequence[object]
+) -> None:
+    """Refuse values without a name, except one for the positional option.
+
+    Raises:
+        InputError: there are more.
+    """
+    if not args or (positional_option and len(args) == 1):
+        return
+    problem = "a value has no name of an option"
+    remedy = "write option=value"
+    if positional_option:
+        remedy = f"only {positional_option} needs no name; for others {remedy}"
+    raise InputError(Problem(class_name, problem, remedy))
 
 
 class InvalidTable(ValueError):
@@ -89,6 +107,11 @@ def validated(
     model: type[OptionsType], table: Mapping[str, Any], where: str
 ) -> OptionsType:
     """Return a validated table, in which lists become tuples.
+
+    Args:
+        model: the options that the table may have.
+        table: as it was read.
+        where: the path of its key, which comes before the keys in problems.
 
     Raises:
         InputError: has a problem with its key for each of pydantic's errors.

@@ -20,9 +20,11 @@ from retrievers.errors import (
 )
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
+"""The folder of the package `retrievers`, whose code is not the user's."""
 OBJECT_PREFIX = "object:"
 """The beginning of a text for an object; in a file the text is all that is stored."""
 MAX_FAILURE_CHARACTERS = 300
+"""Characters of an error in a user's code that a message repeats."""
 
 
 class NamedObject(str):
@@ -123,7 +125,8 @@ def require_module(call: str, where: str = "call") -> None:
     module = _parse_path(call, where).module
     _search_working_directory()
     top_name, *inner_names = module.split(".")
-    if top_name in sys.modules:  # to import a module below it is safe, and tells
+    # Its package has run already: the import itself may find out what is missing.
+    if top_name in sys.modules:
         return
     # For the whole path, find_spec would run the packages above the module.
     spec = importlib.util.find_spec(top_name)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from retrievers.embedded import PairScores
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Reranker, TextPair, index_ranges
@@ -20,6 +20,7 @@ from retrievers.prices import Price, count_searches
 from retrievers.ranking import Floats
 from retrievers.services.caller import PaidAnswer
 from retrievers.services.concurrency import run_request
+from retrievers.services.headers import NO_HEADERS, Headers
 from retrievers.services.remote_model import (
     EndpointAccess,
     RemoteModel,
@@ -135,7 +136,7 @@ class HttpReranker(RemoteModel, Reranker):
     api_key: str = ""
     """"${NAME}" in an experiment; left out, CO_API_KEY, VOYAGE_API_KEY or JINA_API_KEY
     for the providers' own servers, none for others."""
-    headers: dict[str, str] | None = None
+    headers: Headers | None = None
     """Sent with every request, secrets as "${NAME}"."""
     extra: dict[str, Any] | None = None
     """Added to the body of every request."""
@@ -166,7 +167,7 @@ class HttpReranker(RemoteModel, Reranker):
             base_url=self.base_url,
             api_key=self.api_key,
             key_variables=(protocol.key,),
-            headers=self.headers or {},
+            headers=self.headers or NO_HEADERS,
         )
         self._set_access(access, self.max_tokens or protocol.tokens)
 
@@ -204,18 +205,18 @@ class HttpReranker(RemoteModel, Reranker):
     @property
     def facts(self) -> ModelFacts:
         """What the manifest records."""
-        settings = {
-            "dialect": self.dialect,
-            "depth": str(self.depth),
-            "max_tokens": str(self._limits.tokens),
-        }
+        settings = [
+            Fact("dialect", self.dialect),
+            Fact("depth", str(self.depth)),
+            Fact("max_tokens", str(self._limits.tokens)),
+        ]
         if self.extra:
             extra_text = json.dumps(self.extra, ensure_ascii=False, sort_keys=True)
-            settings["extra"] = extra_text
+            settings.append(Fact("extra", extra_text))
         return ModelFacts(
             model=self.model or "the server's",
             source=redact_url(self._url),
-            settings=settings,
+            settings=tuple(settings),
         )
 
     def count(self, texts: Sequence[str]) -> Tokens:

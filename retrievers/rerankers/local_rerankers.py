@@ -11,7 +11,7 @@ from pydantic import Field
 
 from retrievers.embedded import PairScores, Role
 from retrievers.errors import InputError, Problem
-from retrievers.facts import ModelFacts
+from retrievers.facts import Fact, ModelFacts
 from retrievers.local.local_model import LocalModel, TokenCounts
 from retrievers.local.text_limits import (
     ModelClass,
@@ -50,7 +50,8 @@ class LocalReranker(LocalModel, Reranker):
     def facts(self) -> ModelFacts:
         """What the manifest records: the model, its weights' source, and the depth."""
         facts = super().facts
-        return replace(facts, settings={**facts.settings, "depth": str(self.depth)})
+        depth = Fact("depth", str(self.depth))
+        return replace(facts, settings=(*facts.settings, depth))
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Return the tokens of texts, each as one side of a pair.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from retrievers.errors import BackendError, InputError, Problem
-from retrievers.options.placeholders import expand, hide_values, redact_url
+from retrievers.errors import InputError, Problem
+from retrievers.options.placeholders import expand, redact_url
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
@@ -82,42 +80,6 @@ def is_server_of(url: str, provider_url: str) -> bool:
 
 def _origin(parts: SplitResult) -> _Origin:
     return _Origin(parts.scheme, parts.hostname, parts.port)
-
-
-def request_headers(url: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a request to a service that speaks JSON.
-
-    Args:
-        url: its address; a user in it becomes the header Authorization.
-        given: further headers, which replace others with the same name.
-
-    >>> request_headers("https://me:word@example.org", {})["Authorization"]
-    'Basic bWU6d29yZA=='
-
-    Raises:
-        BackendError: a header has a character that is not allowed.
-    """
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    parts = urlsplit(expand(url))
-    if parts.username is not None:
-        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        encoded_user = base64.b64encode(user.encode()).decode()
-        headers["Authorization"] = f"Basic {encoded_user}"
-    hide_values(given)
-    # Names differ in case only: the given spelling takes the place of the first one.
-    name_by_lower = {name.lower(): name for name in headers}
-    content_by_lower = {name.lower(): content for name, content in headers.items()}
-    for name, content in given.items():
-        name_by_lower[name.lower()] = name
-        content_by_lower[name.lower()] = expand(content).strip()
-    for lower, content in content_by_lower.items():
-        if not (content.isascii() and content.isprintable()):
-            raise BackendError(
-                f"the header {name_by_lower[lower]!r} holds a character that no header "
-                "may have, such as a line break: look at the environment variable that "
-                "it is from"
-            )
-    return {name: content_by_lower[lower] for lower, name in name_by_lower.items()}
 
 
 def without_url_user(url: str) -> str:

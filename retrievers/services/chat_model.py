@@ -30,9 +30,10 @@ from retrievers.services.service_errors import RequestRefused, explain_unreadabl
 from retrievers.texts.token_estimate import estimate_tokens
 
 log = logging.getLogger(__name__)
-_TEMPERATURE = "temperature"
+TEMPERATURE = "temperature"
+"""The option of a request, which some models refuse."""
 _RESPONSE_FORMAT = "response_format"
-_REFUSABLE_OPTIONS = (_RESPONSE_FORMAT, _TEMPERATURE)
+_REFUSABLE_OPTIONS = (_RESPONSE_FORMAT, TEMPERATURE)
 """Options that a server may not support; the first is left out first."""
 _UNDROPPABLE_CODES = {"content_filter", "context_length_exceeded"}
 """Codes of refusals that no option causes."""
@@ -247,7 +248,7 @@ class ChatModel(remote_model.RemoteModel):
 
     def _learn_options(self, prompt: Prompt, omitted: frozenset[str]) -> None:
         """Remember which options the server refused, and which it accepted."""
-        if _TEMPERATURE in omitted and _TEMPERATURE not in self._unsupported:
+        if TEMPERATURE in omitted and TEMPERATURE not in self._unsupported:
             log.warning(
                 "%s takes no temperature but its own: "
                 "its replies may vary from run to run",
@@ -283,7 +284,7 @@ class ChatModel(remote_model.RemoteModel):
                 {"role": "system", "content": prompt.system},
                 {"role": "user", "content": prompt.user},
             ],
-            _TEMPERATURE: self.temperature,
+            TEMPERATURE: self.temperature,
             max_tokens_option: self.max_tokens,
         }
         if prompt.schema:

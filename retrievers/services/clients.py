@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
@@ -18,6 +18,7 @@ from retrievers.services.addresses import (
     join_path,
     without_url_user,
 )
+from retrievers.services.headers import Headers
 from retrievers.services.service_errors import (
     classify_connection_error,
     classify_response_error,
@@ -40,16 +41,16 @@ class JsonClient:
 
     Args:
         url: the server's address, as the experiment has it.
-        headers: headers of every request.
+        headers: those of every request besides its own.
         name: the server's name in messages.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], name: str) -> None:
+    def __init__(self, url: str, headers: Headers, name: str) -> None:
         import httpx2
 
         hide_values(url)
         self._url = expand(url)
-        self._headers = headers
+        self._headers = headers.in_request(url)
         self._name = name
         self._http = open_http_client(httpx2.AsyncClient, timeout=None)
         self._connection_error = httpx2.RequestError
@@ -89,21 +90,22 @@ class OpenAIClient:
 
     Args:
         url: the server's address, as the experiment has it.
-        headers: headers of every request.
+        headers: those of every request besides its own.
         name: the server's name in messages.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], name: str) -> None:
+    def __init__(self, url: str, headers: Headers, name: str) -> None:
         import openai
 
         hide_values(url)
         self._url = expand(url)
         self._name = name
         self._errors = openai
-        self._headers = {**headers}
-        given_headers = {header.lower() for header in headers}
+        sent = headers.in_request(url)
+        names_sent = {name.lower() for name in sent}
+        self._headers: dict[str, str | openai.Omit] = {**sent}
         for header in self._foreign_headers():
-            if header.lower() not in given_headers:
+            if header.lower() not in names_sent:
                 self._headers[header] = openai.Omit()
         parts = urlsplit(without_url_user(self._url))
         query = dict(parse_qsl(parts.query))
@@ -120,7 +122,7 @@ class OpenAIClient:
             max_retries=0,
             timeout=None,
             base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
-            api_key=headers.get("api-key", _UNSENT_KEY),
+            api_key=sent.get("api-key", _UNSENT_KEY),
             **sdk_options,
         )
         self.close_async = sdk.close

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,10 +23,11 @@ from retrievers.options.tables import (
     PositiveNumber,
 )
 from retrievers.prices import Price, find_price
-from retrievers.services.addresses import check_address, is_server_of, request_headers
+from retrievers.services.addresses import check_address, is_server_of
 from retrievers.services.caller import RequestCost, ServiceCaller
 from retrievers.services.clients import JsonClient
 from retrievers.services.concurrency import AnswerType, close_later
+from retrievers.services.headers import NO_HEADERS, Header, Headers
 from retrievers.services.service_errors import RequestRefused
 from retrievers.texts.token_estimate import Counts
 
@@ -53,7 +54,8 @@ class EndpointAccess:
     """Environment variables of the key, which is sent only to the provider's own
     server."""
     key_header: str = "Authorization"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    """The header of the key."""
+    headers: Headers = NO_HEADERS
     """Further headers of every request."""
 
 
@@ -64,6 +66,7 @@ class RemoteModel(Configured):
     """
 
     expands: ClassVar[bool] = True
+    """Whether it replaces `${NAME}` in its options itself."""
     table_name: ClassVar[str] = "encoder"
     """The table of the experiment with the options."""
     positional_option = "model"
@@ -104,6 +107,7 @@ class RemoteModel(Configured):
 
     @property
     def _url(self) -> str:
+        """The server that is asked, with `${NAME}` for values of the environment."""
         return self._access.base_url or self._access.provider_url
 
     @property
@@ -149,15 +153,16 @@ class RemoteModel(Configured):
         remedy = f"export {access.key_variables[0]}=…"
         raise InputError(Problem(variables, "is not set in the environment", remedy))
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self) -> Headers:
         """Return the headers of every request, with the key."""
         access = self._access
         key = self._key()
-        headers = {}
+        headers = access.headers
         if key:
             bearer = "Bearer " if access.key_header == "Authorization" else ""
-            headers[access.key_header] = bearer + key.get_secret_value()
-        return request_headers(self._url, {**headers, **access.headers})
+            key_header = Header(access.key_header, bearer + key.get_secret_value())
+            headers = headers.with_first(key_header)
+        return headers
 
     def _open(self) -> Any:
         """Create the client; called once."""
@@ -207,6 +212,10 @@ async def split_when_refused(
 def billed_tokens(reported: object, minimum: int = 1) -> int:
     """Return the tokens that a service reports as billed; 0 if they are not plausible.
 
+    Args:
+        reported: what the service says, of any type.
+        minimum: the fewest that such a request has.
+
     >>> billed_tokens(12), billed_tokens("12"), billed_tokens(2, minimum=3)
     (12, 0, 0)
     >>> billed_tokens(float("nan"))
@@ -218,7 +227,11 @@ def billed_tokens(reported: object, minimum: int = 1) -> int:
 
 
 def share_by_weight(total: int, weights: Counts) -> Counts:
-    """Divide billed tokens among texts by their estimates; the shares add up."""
+    """Divide billed tokens among texts by their estimates.
+
+    The shares are whole numbers whose sum is `total`: not each share is rounded, but
+    each sum of the first ones.
+    """
     tokens_per_weight = total / max(int(weights.sum()), 1)
     ends = np.rint(np.cumsum(weights) * tokens_per_weight).astype(np.int64)
     shares: Counts = ends - np.concatenate([[0], ends[:-1]])

@@ -21,7 +21,9 @@ QUOTA_CODES = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
 UNREADABLE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """Exceptions in reading an answer that does not follow the protocol."""
 _TRANSIENT_STATUSES = {408, 409, 424, 425, 429}
+"""Statuses of HTTP after which another try may succeed, besides 500 and above."""
 _REFUSED_STATUSES = {400, 413, 422}
+"""Statuses of HTTP for a request whose content the service does not accept."""
 _PROXY_REMEDY = "; look at the user and the password in HTTP_PROXY or HTTPS_PROXY"
 _REMEDY_BY_CODE = {
     "401": "; the key was refused: look at the environment variable that holds it",

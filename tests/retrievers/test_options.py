@@ -29,6 +29,25 @@ titan = partial(BedrockEncoder, model=V2)
 
 
 @pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            partial(OpenAIEncoder, "m", 256),
+            r"^OpenAIEncoder: a value has no name of an option "
+            r"\(only model needs no name; for others write option=value\)$",
+        ),
+        (
+            partial(BM25, 1.2),
+            r"^BM25: a value has no name of an option \(write option=value\)$",
+        ),
+    ],
+)
+def test_a_value_without_the_name_of_its_option_is_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
     ("make", "options", "message"),
     [
         *(

@@ -207,6 +207,30 @@ def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
     }
 
 
+@pytest.mark.parametrize(("minimum", "points"), [(0, 1), (2, 0)])
+def test_equal_hits_add_1_above_the_minimum_and_0_at_it(minimum, points):
+    hits = ranked(["x", "y"], [2, 2])
+    fused = fuse([hits], 2, "convex", minimum=(minimum,))
+    assert dict(fused) == {"x": points, "y": points}
+
+
+@pytest.mark.parametrize("minimum", [6, 8])
+def test_a_minimum_that_no_hit_is_above_is_refused(minimum):
+    hits = ranked(["x", "y"], [6, 5])
+    message = (
+        rf"^minimum\[1\]: is {minimum}, and no hit of a query scores more \(5 to 6\) "
+        r"\(give the lowest score that this retriever of `of` can have"
+    )
+    with pytest.raises(InputError, match=message):
+        fuse([hits, hits], 2, "convex", minimum=(0, minimum))
+
+
+@pytest.mark.parametrize("minimum", [0, 5.5])
+def test_a_hit_below_the_minimum_keeps_its_place(minimum):
+    hits = ranked(["x", "y"], [6, 5])
+    assert fuse([hits], 2, "convex", minimum=(minimum,)).doc_ids == ("x", "y")
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

@@ -19,6 +19,7 @@ from retrievers.types import (
     CollectionFacts,
     Embedded,
     Encoder,
+    Fact,
     Limits,
     PairScores,
     Price,
@@ -155,7 +156,7 @@ class Plain(Store):
 
     @property
     def facts(self):
-        return CollectionFacts(other={"plain": self._place})
+        return CollectionFacts(other=(Fact("plain", self._place),))
 
     def create(self, dimensions, *, anew=False):
         self._ids = []

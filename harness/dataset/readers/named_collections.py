@@ -25,7 +25,9 @@ CATALOGUE_PARTS = ("docs", "queries", "qrels")
 RowMaker = Callable[[SourceLocation, Any], Row]
 """Returns the row of a library's record."""
 MAX_SHOWN_PARTS = 8
+"""Parts of a data set, at most, that a message shows."""
 MAX_REASON_LENGTH = 200
+"""Characters of a library's error that a message repeats."""
 
 
 def _read_hub(reference: DatasetReference, files: Files) -> TableSource:

@@ -95,6 +95,10 @@ def _is_context_table(reference: DatasetReference, files: Files) -> bool:
 
 
 def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSource:
+    """Open a table with questions and the paragraphs that answer them.
+
+    Each paragraph is a document; that of a row is its only label.
+    """
     row = read_first_row(reference, files)
     context_column = Columns(reference.columns).declared_name("contexts")
     if context_column is None:

@@ -32,6 +32,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.remedy import compose_remedy
 
 MAX_SHOWN_NAMES = 3
+"""Names, at most, that a message shows."""
 DEFAULT_EXPORT_FILE = "testset.jsonl"
 QUESTION_KEYS = ("question", "query", "input", "user_input")
 USUAL_EXPORT_NAMES = {

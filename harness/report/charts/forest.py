@@ -1,5 +1,6 @@
 """The forest plot of paired differences."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ PANELS_WIDTH = 1080.0
 """Width of a forest with several panels, in pixels."""
 PANEL_PADDING = 16.0
 """Room at both ends of a panel's axis, in pixels."""
+PANEL_TITLE_HEIGHT = 26.0
+"""Start of the first row below the title of a panel, in pixels."""
+ONE_PANEL_TOP = 4.0
+"""Start of the first row if the only panel has no title, in pixels."""
+TITLE_BASELINE = 16
+"""Pixels from the edges of a panel to the start of its title."""
 
 
 class ForestRow(NamedTuple):
@@ -45,6 +52,7 @@ class ForestRow(NamedTuple):
     record: str
     """Wins, ties and losses."""
     side_text: str = ""
+    """Text at the right end of the row."""
     color: str = ""
     """Colour of the point; "" for that of text."""
 
@@ -92,7 +100,9 @@ def forest_figure(
 def draw_forest(
     panels: ForestPanels, axis_title: str, margin: float | None, width: float
 ) -> Plot:
-    """Differences in the given order, one row each; the margin is a band at 0.
+    """Draw differences in the given order, one row each; the margin is a band at 0.
+
+    Several panels stand side by side as the width allows, then in further lines.
 
     Args:
         panels: all share the names of the rows and the axis.
@@ -102,9 +112,8 @@ def draw_forest(
     """
     first_rows = next(iter(panels.values()))
     all_rows = [row for rows in panels.values() for row in rows]
-    layout = lay_out_rows(
-        [row.label for row in first_rows], width, 26.0 if len(panels) > 1 else 4.0
-    )
+    top = PANEL_TITLE_HEIGHT if len(panels) > 1 else ONE_PANEL_TOP
+    layout = lay_out_rows([row.label for row in first_rows], width, top)
     column_count = int((width - layout.left) / MIN_PANEL_WIDTH)
     column_count = max(1, min(len(panels), column_count))
     panel_width = (width - layout.left) / column_count
@@ -115,25 +124,27 @@ def draw_forest(
     axis_range = _axis_range(all_rows, margin)
     body: list[Markup] = []
     for index, (panel_title, rows) in enumerate(panels.items()):
-        line, column = divmod(index, column_count)
+        panel_line, column = divmod(index, column_count)
         start = layout.left + panel_width * column
         axis = Axis(*axis_range, start + PANEL_PADDING, start + axis_length)
         first_title = "" if column else axis_title
         parts = _draw_panel(rows, axis, layout, margin, axis_title=first_title)
         if len(panels) > 1:
-            parts.append(draw_side_text(panel_title, start + 16, 16))
+            title_x = start + TITLE_BASELINE
+            parts.append(draw_side_text(panel_title, title_x, TITLE_BASELINE))
         parts += _draw_side_texts(rows, layout, width)
         if not column:
             parts.append(layout.draw_names([row.label for row in rows]))
-        shift = f"translate(0 {pixel_text(panel_height * line)})"
+        shift = f"translate(0 {pixel_text(panel_height * panel_line)})"
         body.append(
             svg_element("g", join_elements(parts), class_="panel", transform=shift)
         )
-    lines = -(-len(panels) // column_count)
-    return Plot(width, panel_height * lines, join_elements(body))
+    panel_lines = math.ceil(len(panels) / column_count)
+    return Plot(width, panel_height * panel_lines, join_elements(body))
 
 
 def _axis_range(rows: Sequence[ForestRow], margin: float | None) -> tuple[float, float]:
+    """Return the ends of an axis with 0, all intervals and the margin."""
     ends = [0.0]
     for row in rows:
         ends.append(row.difference)
@@ -166,7 +177,7 @@ def _draw_panel(
     *,
     axis_title: str,
 ) -> list[Markup]:
-    """The axis, the band, the zero and the rows of one panel."""
+    """Draw the axis, the margin's band, the line at 0, and the rows of one panel."""
     span = (layout.top, layout.bottom)
     parts = [axes.draw_horizontal_axis(axis, span, axis_title, axes.signed_tick_labels)]
     if margin:

@@ -26,8 +26,9 @@ from harness.report.numbers import number_text
 PLOT_LEFT = 44.0
 PLOT_TOP = 22.0
 PLOT_HEIGHT = 220.0
+"""Pixels: where the plot begins, and how high it is."""
 PLOT_MARGIN = 28.0
-"""Room at the right of the curves, in pixels."""
+"""Room at each end of the axis of tokens, in pixels."""
 TOKENS_TITLE = "tokens of the context"
 
 

@@ -9,6 +9,7 @@ AXIS_ROOM = 0.03
 """Share of the axis that is left free on each side."""
 MIN_TICKS = 2
 MAX_TICKS = 5
+"""Ticks of an axis: fewer than two show no scale, more than five crowd it."""
 EMPTY_ROOM = 0.05
 """Half the width of an axis on which all differences are 0."""
 

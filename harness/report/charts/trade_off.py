@@ -27,6 +27,7 @@ TRADE_OFF_PADDING = 24.0
 PLOT_LEFT = 44.0
 PLOT_TOP = 22.0
 PLOT_HEIGHT = 200.0
+"""Pixels: where the plot begins, and how high it is."""
 PLOT_MARGIN = 8.0
 """Room at the right of a trade-off, in pixels."""
 MAX_LINEAR_RATIO = 20

@@ -225,7 +225,8 @@ def _opposite_warnings(view: View) -> Iterator[str]:
     rows = [
         row for row in view.comparisons[view.primary] if reference not in (row.a, row.b)
     ]
-    yield opposite_warning(rows, view.settings)
+    low_is_good = view.primary in view.evaluation.low_is_good
+    yield opposite_warning(rows, view.settings, low_is_good=low_is_good)
 
 
 def _judged_warnings(view: View) -> list[str]:

@@ -44,6 +44,10 @@ def compare_with_exact(results: Results) -> dict[str, ApproximationRow]:
 def _approximation_row(
     results: Results, retriever: str, counts: Mapping[str, float]
 ) -> ApproximationRow | None:
+    """Return how an approximate search compares with an exact one.
+
+    None if the run did not search both ways, or does not know the size of its vectors.
+    """
     facts = results.manifest.retrievers[retriever].provenance.vectors
     stages = {row.stage: row for row in results.cost_rows if row.retriever == retriever}
     if not {"search", "search-exact"} <= stages.keys():

@@ -75,6 +75,7 @@ def contexts_section(view: View) -> Section[SameContext] | None:
 def _draw_curves(
     view: View, curves: Mapping[str, Sequence[RecallPoint]], *, has_spans: bool
 ) -> Figure:
+    """Return the figure of recall within a context of rising length."""
     colors = {
         row.retriever: standing_shade(row.standing).light
         for row in view.evaluation.board.rows

@@ -39,6 +39,7 @@ def _latency_sentences(view: View, costs: Mapping[str, RetrieverCost]) -> Iterat
 
 
 def _fastest_sentence(view: View, latencies: Mapping[str, float]) -> Iterator[str]:
+    """Yield which retriever is the fastest of those that may be best."""
     evaluation = view.evaluation
     leader = evaluation.leader
     candidates = [
@@ -75,6 +76,7 @@ def _speed_words(ratio: float) -> str:
 
 
 def _price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
+    """Yield which prices are unknown; if all are known, which is the lowest."""
     unknown = [name for name, cost in costs.items() if cost.usd_per_million is None]
     if unknown:
         verb = "is" if len(unknown) == 1 else "are"

@@ -130,6 +130,7 @@ def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure |
 
 
 def _priced_means(view: View, prices: Mapping[str, float]) -> list[PricedMean]:
+    """Return a dot of the chart for each retriever with a mean."""
     dots: list[PricedMean] = []
     are_all_named = len(prices) <= MAX_NAMED_DOTS
     for row in view.evaluation.board.rows:

@@ -253,6 +253,7 @@ def _settings(name: str) -> tuple[str, ...]:
 def _board_lines(
     view: View, board: Board, setting_names: Sequence[str]
 ) -> Iterator[BoardLine]:
+    """Yield the lines of the leaderboard, each with its costs and its failure."""
     costs = retriever_costs(view.results)
     reasons = dict(view.evaluation.failed)
     folded = board.folded

@@ -204,6 +204,16 @@ def _query_evidence(
     cutoff: int,
     properties: str,
 ) -> QueryEvidence:
+    """Return what the page shows of one query.
+
+    Args:
+        view: the results.
+        i: index of the query.
+        gap: the leader's score less that of its best rival.
+        numbers: gives each document of the page its number.
+        cutoff: hits of a ranking that are shown.
+        properties: of the query, in words.
+    """
     query_id = view.ids[i]
     digests = [view.ranking_digests[retriever] for retriever in view.ranked]
     hits: list[tuple[int, ...]] = []

@@ -57,6 +57,7 @@ HIDDEN_COUNTS = (
 MAX_LISTED_IDS = 20
 """Ids of one kind, or values of one field, that are listed, at most."""
 MAX_LISTED_GRADES = 30
+"""Grades that are listed, at most: the highest."""
 
 
 class DatasetCount(NamedTuple):

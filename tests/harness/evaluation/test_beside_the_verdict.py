@@ -17,13 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from harness import records
+from harness import measure, records
+from harness.build.build import build
 from harness.console.corpus_change_text import corpus_change_lines
 from harness.dataset import load_dataset
 from harness.evaluation.abstention import evaluate_abstention
 from harness.evaluation.corpus_change import compare_corpus_states
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
-from harness.measures import parse_measure_list
+from harness.experiment import load
+from harness.measures import parse_measure, parse_measure_list
 from harness.pipeline import run
 from harness.running.options import RunOptions
 from harness.scoring import query_hits
@@ -226,6 +228,7 @@ def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
 
 ANSWERED = [f"a{n}" for n in range(10)]
 LOST = [f"u{n}" for n in range(5)]
+MEASURES_OF_LABELS = ("AP@5", "ERR@5", "Bpref", "Rprec", "SetF", "Judged@5")
 
 
 def experiment(folder, *, floor=None, measures=("Success@5", "Abstain")):
@@ -401,6 +404,49 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
         pytest.approx(abstained),
         5,
     )
+
+
+@pytest.mark.parametrize("name", MEASURES_OF_LABELS)
+def test_a_measure_of_labels_is_undefined_for_what_nothing_answers(tmp_path, name):
+    measures = ("Success@5", "Abstain", name)
+    results = run(experiment(tmp_path, measures=measures), RunOptions(tmp_path / "out"))
+    scores = results.scores[results.scores["measure"] == str(parse_measure(name))]
+    assert set(scores["query_id"]) == {*ANSWERED, *LOST}
+    assert set(scores.dropna()["query_id"]) == {*ANSWERED}
+
+
+def test_an_own_measure_is_not_called_for_what_nothing_answers(tmp_path):
+    calls = []
+
+    def share(grades, ranking):
+        calls.append(grades)
+        return len(grades.keys() & ranking) / len(grades)
+
+    measures = ("Success@5", "Abstain", measure("share", share))
+    results = run(experiment(tmp_path, measures=measures), RunOptions(tmp_path / "out"))
+    summary = results.summary.set_index(["measure", "retriever"])
+    own_summary = summary.loc["own.share", "served"]
+    assert (own_summary["mean"], own_summary["count"]) == (1, len(ANSWERED))
+    assert {} not in calls
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("nDCG@10", ""),
+        ("Abstain", ""),
+        ("R(groups='autorag')@5", "there are no AND/OR groups in these labels"),
+        ("IoU@5", "measure 'IoU@5': needs labelled spans, and no query has any"),
+    ],
+)
+def test_measures_are_tried_before_there_are_labels(tmp_path, name, refused):
+    table = experiment(tmp_path, measures=(name,))
+    queries = tmp_path / "data" / "queries.jsonl"
+    queries.write_text(json.dumps({"id": "q", "query": "d0"}), encoding="utf-8")
+    if refused:
+        assert refused in str(refusal(build, load(table)))
+    else:
+        assert build(load(table)).labels.grades == {}
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):

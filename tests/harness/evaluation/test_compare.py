@@ -4,7 +4,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from harness.evaluation.compare import compare_retrievers
@@ -48,8 +49,8 @@ def noisy(seed, n=40, **shifts):
     }
 
 
-def compared_and_concluded(scores, settings=None, **score_fields):
-    """The comparisons of scores and what follows from them."""
+def compare_and_conclude(scores, settings=None, **score_fields):
+    """Return the comparisons of scores and the evaluation that follows from them."""
     rows = compare(scores, settings=settings, **score_fields)
     return rows, concluded(scores, rows, settings=settings, **score_fields)
 
@@ -98,27 +99,24 @@ def test_families_are_corrected_by_themselves_and_only_the_primary_is_confirmato
     assert rows[3:] == compare(second, measure="R@5", settings=MARGIN)
 
 
-def test_another_retriever_moves_no_other_number():
+def test_another_retriever_changes_only_the_corrected_numbers_of_a_pair():
     scores = noisy(5, x=0.0, y=0.05, z=0.1)
-    before, after = (
-        compare({name: scores[name] for name in "xy"})[0],
-        compare(scores)[0],
-    )
-    moved = {
+    alone = compare({name: scores[name] for name in "xy"})[0]
+    with_another = compare(scores)[0]
+    corrected_fields = {
         "p_adjusted",
         "p_minimum_adjusted",
         "p_randomization_adjusted",
         "p_wilcoxon_adjusted",
         "finding",
     }
-    selected = [f.name for f in fields(before) if f.name not in moved]
-    assert [getattr(before, name) for name in selected] == [
-        getattr(after, name) for name in selected
-    ]
+    for field in fields(alone):
+        if field.name not in corrected_fields:
+            assert getattr(alone, field.name) == getattr(with_another, field.name)
 
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "bh"])
-def test_every_p_is_corrected_alike_and_the_floor_is_in_the_place_of_its_own_p(
+def test_all_tests_have_one_correction_and_the_smallest_p_replaces_the_pair_s_own(
     correction,
 ):
     rows = compare(
@@ -330,7 +328,7 @@ def test_a_warning_says_that_ranks_point_to_the_other_retriever_than_the_mean():
 
 def test_if_ranks_decide_the_warning_is_of_the_mean():
     scores = {"a": DISASTERS, "b": np.full(48, HALF)}
-    (row,), evaluation = compared_and_concluded(scores, RANKS)
+    (row,), evaluation = compare_and_conclude(scores, RANKS)
     p = f"{row.p_randomization_adjusted:#.3g}"
     sentence = f"Yet b's mean is higher (sign-flip p = {p})."
     assert opposite_warning([row], RANKS) == sentence
@@ -339,6 +337,40 @@ def test_if_ranks_decide_the_warning_is_of_the_mean():
         conclusion_headline(evaluation)
         == "b has the highest mean, but a is shown to be better on the typical query"
     )
+
+
+LOW_IS_GOOD = {"low_is_good": frozenset({"m"})}
+
+
+def test_if_less_is_better_the_mean_that_warns_is_the_lower_one():
+    scores = {"a": DISASTERS, "b": np.full(48, HALF)}
+    (row,), evaluation = compare_and_conclude(scores, RANKS, **LOW_IS_GOOD)
+    p = f"{row.p_randomization_adjusted:#.3g}"
+    sentence = f"Yet a's mean is lower (sign-flip p = {p})."
+    assert opposite_warning([row], RANKS, low_is_good=True) == sentence
+    assert evaluation.leader == "a"
+    assert (
+        conclusion_headline(evaluation)
+        == "a has the lowest mean, but b is shown to be better on the typical query"
+    )
+
+
+def test_if_less_is_better_the_ranks_that_warn_are_for_the_lower_scores():
+    (row,) = compare({"a": DISASTERS, "b": np.full(48, HALF)}, **LOW_IS_GOOD)
+    p = f"{row.p_wilcoxon_adjusted:#.3g}"
+    sentence = f"Yet on the typical query b is better than a (exact Wilcoxon p = {p})."
+    assert opposite_warning([row], Settings(), low_is_good=True) == sentence
+
+
+def test_if_less_is_better_the_worse_ones_score_higher():
+    rng = np.random.default_rng(13)
+    base = 0.4 + rng.random(300) / 4
+    maybe = np.clip(base + rng.normal(0.005, 0.3, 300), 0, 1)
+    scores = {"best": base, "bad": base + 0.3, "maybe": maybe}
+    _, evaluation = compare_and_conclude(scores, **LOW_IS_GOOD)
+    assert evaluation.shown_worse == ("bad",)
+    sentence = "best leads. bad scores higher; maybe is undecided."
+    assert sentence in " ".join(conclusion_sentences(evaluation))
 
 
 def test_trap_ninety_ties_and_ten_losses_of_a_half_is_no_non_inferiority():
@@ -386,7 +418,7 @@ def assert_same_verdicts(rows, expected):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=25, deadline=None)
 @given(columns_and_orders(), TESTS)
 def test_the_order_of_the_queries_changes_no_verdict(drawn, test):
     scores, order = drawn
@@ -396,7 +428,7 @@ def test_the_order_of_the_queries_changes_no_verdict(drawn, test):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=25, deadline=None)
 @given(columns_and_orders(), TESTS, st.floats(-1, 1))
 def test_a_shift_of_all_scores_changes_no_verdict(drawn, test, shift):
     scores, _ = drawn
@@ -407,7 +439,7 @@ def test_a_shift_of_all_scores_changes_no_verdict(drawn, test, shift):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=25, deadline=None)
 @given(columns_and_orders(), TESTS)
 def test_the_order_of_the_retrievers_only_swaps_the_sides(drawn, test):
     scores, _ = drawn
@@ -434,7 +466,7 @@ def test_the_retrievers_that_are_worse_equivalent_and_undecided_in_words():
     base = 0.5 + rng.random(300) / 4
     twin = base + rng.normal(-0.002, 0.04, 300)
     maybe = np.clip(base + rng.normal(-0.005, 0.3, 300), 0, 1)
-    _, evaluation = compared_and_concluded(
+    _, evaluation = compare_and_conclude(
         {"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN
     )
     assert evaluation.leader == "best"
@@ -459,10 +491,10 @@ def test_the_retrievers_that_are_worse_equivalent_and_undecided_in_words():
 def test_float_noise_makes_no_leader():
     """The mean of b is higher by 6e-17; the first retriever leads."""
     scores = {"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)}
-    assert compared_and_concluded(scores)[1].leader == "a"
+    assert compare_and_conclude(scores)[1].leader == "a"
 
 
-def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pairs():
+def test_pairs_of_the_leader_without_the_baseline_are_corrected_over_all_pairs():
     scores = noisy(15, a=0.0, base=0.1, c=0.4)
     rows = compare(scores, baseline="base")
     evaluation = concluded(scores, rows)
@@ -532,7 +564,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
     ],
 )
 def test_what_is_said_of_the_whole(scores, settings, sentence, unsaid):
-    rows, evaluation = compared_and_concluded(scores, settings)
+    rows, evaluation = compare_and_conclude(scores, settings)
     pair_sentences = [pair_sentence(row, evaluation.settings) for row in rows]
     text = " ".join([*conclusion_sentences(evaluation), *pair_sentences])
     assert sentence in text and unsaid not in text

@@ -116,6 +116,10 @@ FAULTS = [
         HEAD + 'baseline = "bm52"\n' + BM25,
         "baseline 'bm52' is not a retriever; did you mean 'bm25'?",
     ),
+    (
+        HEAD + "seed = 9223372036854775808\n" + BM25,
+        "seed: is too large a number (at most 9,223,372,036,854,775,807)",
+    ),
     (HEAD + "depth = 5\n" + BM25, "nDCG@10 needs depth 10 or more; depth is 5"),
     (
         HEAD.replace('"P@5"', '"ndgc@5"') + BM25,

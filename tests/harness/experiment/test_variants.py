@@ -81,7 +81,7 @@ def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -
     }
     results = run(path, RunOptions(tmp_path / "out"))
     facts = {
-        name: results.manifest.retrievers[name].provenance.model.settings
+        name: dict(results.manifest.retrievers[name].provenance.model.settings)
         for name in results.retrievers
     }
     sent = {

@@ -506,6 +506,44 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
     )  # a model that gave no grade is filled in
 
 
+def stored_rounds(begun, query_id, document_id):
+    """The grade of each round of one pair in the data set's file of judgments."""
+    judgments = read_judgments([begun / JUDGMENTS_FILE])
+    return {
+        judgment.round: judgment.grade
+        for judgment in judgments
+        if judgment.key == (query_id, document_id)
+    }
+
+
+def corrections(first, *grades):
+    """Return corrections of a judgment, one for each grade."""
+    return [
+        first.model_copy(update={"grade": grade, "corrects": True}) for grade in grades
+    ]
+
+
+def test_a_second_refused_correction_with_another_grade_is_a_third_round(
+    begun, people, capsys
+):
+    first = people[0].model_copy(update={"grade": 0})
+    merged(capsys, [first])
+    merged(capsys, corrections(first, 1))
+    for _ in range(2):  # the same again adds nothing
+        output = merged(capsys, corrections(first, 1, 3))
+        assert "later grades by ann do not replace the first ones" in output
+    assert stored_rounds(begun, *first.key) == {1: 0, 2: 1, 3: 3}
+
+
+def test_a_refused_correction_with_the_same_grade_changes_nothing(
+    begun, people, capsys
+):
+    merged(capsys, people)
+    output = merged(capsys, corrections(people[0], people[0].grade))
+    assert "later grades" not in output and ", 0 of them new" in output
+    assert stored_rounds(begun, *people[0].key) == {1: people[0].grade}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -505,7 +505,7 @@ def test_a_model_object_is_the_same_as_its_name(bi_encoder):
     assert evaluation.rankings("object") == evaluation.rankings("name")
     provenance = evaluation.manifest.retrievers["object"].provenance
     assert provenance.model.source == "object"
-    assert provenance.model.settings["query_prompt"] == "query : "
+    assert ("query_prompt", "query : ") in provenance.model.settings
     costs = evaluation.costs
     costs = costs[costs["stage"] == "embed-documents"].set_index("retriever")
     # Another object has the same weights.

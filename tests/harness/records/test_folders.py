@@ -1,6 +1,7 @@
 """Several results folders in one comparison, and a gate across two folders."""
 
 import json
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from harness.reproduce import reproduce
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.shared_queries import find_shared_queries
 from harness.stats.settings import Settings
+from retrievers.types import Span
 from tests.support import small
 from tests.support.small import Call
 
@@ -68,14 +70,24 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     shared = find_shared_queries(
         [records.read_results(first), records.read_results(second)]
     )
-    assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1, ())
+    assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1)
     output = call("compare", first, second, "-m", "nDCG@3", "--json")
     printed = json.loads(output.out)
     assert printed["notes"][0] == (
         "Compared on the 3 queries that all folders share. Left out: "
-        "2 that not every folder has, 1 with another text, 1 graded otherwise."
+        "2 that not every folder has, 1 with another text, 1 with other labels."
     )
     assert output.err.startswith(printed["notes"][0])
+
+
+def test_a_query_with_other_labelled_spans_is_not_shared(first: Path) -> None:
+    results = records.read_results(first)
+    labelled = results.queries["q-swim"]
+    labels = replace(labelled.labels, spans=(Span("fish", 0, 4),))
+    queries = {**results.queries, "q-swim": labelled._replace(labels=labels)}
+    shared = find_shared_queries([results, replace(results, queries=queries)])
+    assert shared.relabelled == 1
+    assert "q-swim" not in shared.ids
 
 
 def test_trec_files_alone_give_the_same_comparison(
