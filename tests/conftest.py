@@ -18,6 +18,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.browser import NO_BROWSER, chromium
 
+# Several workers share few cores: threads that wait for each other sleep. Spinning took
+# half of the time of the tests that run models.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
 if TYPE_CHECKING:
     from harness.records import Results
     from retrievers.cache import Cache
@@ -68,6 +73,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.support.scheduling import ModelsTogether
 
     return ModelsTogether(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """The workers share the work of a first import."""
+    folders = [Path(name) for name in session.config.args if Path(name).is_dir()]
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from tests.support.scheduling import import_in_turns
+
+        import_in_turns([folder.resolve() for folder in folders], PROJECT)
 
 
 @pytest.fixture(scope="session")

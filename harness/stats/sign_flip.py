@@ -56,9 +56,15 @@ class FlipTest(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The chance of a sum of a random subset."""
+    """The chances of a sum of a random subset."""
 
-    chance: float
+    at_most: float
+    """The chance of a sum of at most the limit, or equal to it up to float noise."""
+    below: float
+    """The chance of a sum below the limit by more than float noise.
+
+    The grid and the saddlepoint know no single sums: there it is `at_most`.
+    """
     method: str
 
 
@@ -101,22 +107,20 @@ def flip_signs(differences: Floats, slack: float, *, fast: bool = False) -> Flip
     negative = -math.fsum(nonzero[nonzero < 0])
     sizes = np.sort(np.abs(nonzero))
     sum_slack = len(differences) * slack
-    smaller_side = min(positive, negative)
-    tail = subset_tail(sizes, smaller_side, sum_slack, fast=fast)
-    two_sided = min(1.0, max(2 * tail.chance, SMALLEST))
+    tail = subset_tail(sizes, min(positive, negative), sum_slack, fast=fast)
+    two_sided = min(1.0, max(2 * tail.at_most, SMALLEST))
     # The observed sum is reached by the subsets of negative sizes that sum to no more
     # than `negative`: a lower tail. If the positive sum is the smaller one, all subsets
     # count but those whose positive sizes sum to less.
     if negative <= positive + sum_slack:
-        return FlipTest(two_sided, max(tail.chance, SMALLEST), tail.method)
-    below = subset_tail(sizes, smaller_side, -sum_slack, fast=fast)
-    return FlipTest(two_sided, 1.0 - below.chance, tail.method)
+        return FlipTest(two_sided, max(tail.at_most, SMALLEST), tail.method)
+    return FlipTest(two_sided, 1.0 - tail.below, tail.method)
 
 
 def subset_tail(
     sizes: Floats, limit: float, slack: float, *, fast: bool = False
 ) -> Tail:
-    """Return the chance that a random subset of sizes has a sum of at most a limit.
+    """Return the chances that a random subset's sum is at most or below a limit.
 
     Each size is in the subset with probability 1/2. In this order: *enumerated* while
     at most 100,000 subsets are within the limit; *convolved* where all sizes are
@@ -128,36 +132,48 @@ def subset_tail(
     Args:
         sizes: ascending, above zero.
         limit: at most half of their sum.
-        slack: float noise of a sum; below zero, sums at the limit do not count.
+        slack: float noise of a sum, at least zero.
         fast: whether the saddlepoint serves from 60 sizes on.
     """
-    subsets = _count_listed_subsets(sizes, limit + slack)
-    if subsets is not None:
-        return Tail(math.ldexp(subsets, -len(sizes)), "enumerated")
-    steps = _whole_steps(sizes, limit, abs(slack) / max(1, len(sizes)))
+    sums = _list_subset_sums(sizes, limit + slack)
+    if sums is not None:
+        below = np.count_nonzero(sums <= limit - slack)
+        return Tail(
+            math.ldexp(len(sums), -len(sizes)),
+            math.ldexp(below, -len(sizes)),
+            "enumerated",
+        )
+    steps = _whole_steps(sizes, limit, slack / max(1, len(sizes)))
     if steps is not None:
         step = float(sizes[0]) / int(steps[0])
-        step_limit = math.floor((limit + slack) / step + 0.5)
-        if slack < 0:
-            step_limit = math.ceil(limit / step - 0.5) - 1
-        return Tail(_convolved_chance(steps, step_limit), "convolved")
+        chances = _subset_chances(steps, math.floor((limit + slack) / step + 0.5))
+        sums_below = math.ceil(limit / step - 0.5)
+        below_limit = float(chances[:sums_below].sum())
+        return Tail(float(chances.sum()), below_limit, "convolved")
     if fast and len(sizes) >= MIN_SADDLEPOINT_DIFFERENCES:
-        return Tail(saddlepoint_tail(sizes, limit), "saddlepoint")
+        chance = saddlepoint_tail(sizes, limit)
+        return Tail(chance, chance, "saddlepoint")
+    grid_steps = _grid_steps(sizes)
+    if grid_steps is None:
+        chance = saddlepoint_tail(sizes, limit)
+        return Tail(chance, chance, "saddlepoint")
+    chance = _grid_chance(sizes, limit, grid_steps)
+    return Tail(chance, chance, "grid")
+
+
+def _grid_steps(sizes: Floats) -> int | None:
+    """Return the steps of the grid for these sizes; None for the saddlepoint."""
     if len(sizes) <= MAX_GRID_DIFFERENCES:
-        return Tail(_grid_chance(sizes, limit, GRID_STEPS), "grid")
+        return GRID_STEPS
     effective = float((sizes**2).sum() ** 2 / (sizes**4).sum())
-    if effective < MIN_EFFECTIVE_DIFFERENCES:
-        return Tail(_grid_chance(sizes, limit, FINE_GRID_STEPS), "grid")
-    return Tail(saddlepoint_tail(sizes, limit), "saddlepoint")
+    return FINE_GRID_STEPS if effective < MIN_EFFECTIVE_DIFFERENCES else None
 
 
-def _count_listed_subsets(sizes: Floats, limit: float) -> int | None:
-    """Return how many subsets have a sum of at most the limit; None if too many.
+def _list_subset_sums(sizes: Floats, limit: float) -> Floats | None:
+    """Return the sums of the subsets that are within the limit; None if too many.
 
-    Their sums are listed in ascending order of the sizes.
+    They are listed in ascending order of the sizes.
     """
-    if limit < 0:
-        return 0
     if _fewest_subsets(sizes, limit) > MAX_LISTED_SUBSETS:
         return None
     sums = np.zeros(1)
@@ -168,7 +184,7 @@ def _count_listed_subsets(sizes: Floats, limit: float) -> int | None:
         if len(sums) + len(longer_sums) > MAX_LISTED_SUBSETS:
             return None
         sums = np.concatenate([sums, longer_sums])
-    return len(sums)
+    return sums
 
 
 def _fewest_subsets(sizes: Floats, limit: float) -> float:
@@ -198,13 +214,6 @@ def _whole_steps(sizes: Floats, limit: float, slack: float) -> Integers | None:
             return multiples.astype(np.int64)
         step = float(remainders[is_remainder].min())
     return None
-
-
-def _convolved_chance(steps: Integers, limit: int) -> float:
-    """Return the chance of a sum of at most `limit` steps, counted exactly."""
-    if limit < 0:
-        return 0.0
-    return float(_subset_chances(steps, limit).sum())
 
 
 def _grid_chance(sizes: Floats, limit: float, grid_steps: int) -> float:

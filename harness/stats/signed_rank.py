@@ -212,20 +212,25 @@ def with_subsets(counts: Floats, ranks: Integers) -> Floats:
     """
     last = len(counts) - 1
     largest_sum = int(np.flatnonzero(counts)[-1])
-    current = counts.copy()
-    following = counts.copy()
-    for rank in ranks.tolist():
-        if rank > last:
-            break
-        largest_sum = min(largest_sum + rank, last)
-        np.add(
-            current[rank : largest_sum + 1],
-            current[: largest_sum + 1 - rank],
-            out=following[rank : largest_sum + 1],
-        )
-        following[:rank] = current[:rank]
-        current, following = following, current
-    return current
+    fitting, members_of_rank = np.unique(ranks[ranks <= last], return_counts=True)
+    # Sums below a rank get nothing added: zeros, which stand before the first sum.
+    zeros = int(fitting.max(initial=0))
+    current = np.concatenate([np.zeros(zeros), counts])
+    following = current.copy()
+    for rank, members in zip(fitting.tolist(), members_of_rank.tolist(), strict=True):
+        largest_sum = min(largest_sum + members * rank, last)
+        stop = zeros + largest_sum + 1
+        sums = current[zeros:stop]
+        lower_sums = current[zeros - rank : stop - rank]
+        next_sums = following[zeros:stop]
+        next_lower_sums = following[zeros - rank : stop - rank]
+        for _ in range(members):
+            np.add(sums, lower_sums, out=next_sums)
+            sums, next_sums = next_sums, sums
+            lower_sums, next_lower_sums = next_lower_sums, lower_sums
+        if members % 2:
+            current, following = following, current
+    return current[zeros:]
 
 
 def _choose_method(ranks: Integers) -> TailMethod:

@@ -15,12 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 
 from tests.support.small_texts import TEXTS
 
-server = MCPServer("small corpus")
 ASKED = os.environ.get("ASKED_FILE", "")
 """A file that gets a line for each call, if it is given."""
 
@@ -60,10 +57,11 @@ def fault(query: str) -> None:
         print("out of memory, good bye", file=sys.stderr, flush=True)  # noqa: T201
         os._exit(3)
     if query == "raise":
+        from mcp.server.mcpserver.exceptions import ToolError
+
         raise ToolError("the index is locked")
 
 
-@server.tool()
 async def search(query: str, top_k: int) -> dict[str, Any]:
     """Search the corpus by words."""
     note(query)
@@ -81,7 +79,6 @@ async def search(query: str, top_k: int) -> dict[str, Any]:
     return {"hits": [{"id": doc_id, "score": score} for doc_id, score in pairs]}
 
 
-@server.tool(structured_output=False)
 def grep(query: str) -> str:
     """Lines that have a word of the query."""
     note(query)
@@ -93,15 +90,24 @@ def grep(query: str) -> str:
     )
 
 
-@server.tool(structured_output=False)
 def search_as_text(query: str, top_k: int) -> str:
     """The ids alone, as JSON in a text."""
     ranking = hits(query, top_k)
     return "[" + ", ".join(f'"{doc_id}"' for doc_id in ranking.doc_ids) + "]"
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] == ["http"]:
+def serve(transport: str) -> None:
+    """Serve the three tools.
+
+    What reads this file for doctests need not wait for the SDK.
+    """
+    from mcp.server import MCPServer
+
+    server = MCPServer("small corpus")
+    server.add_tool(search)
+    server.add_tool(grep, structured_output=False)
+    server.add_tool(search_as_text, structured_output=False)
+    if transport == "http":
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -109,3 +115,7 @@ if __name__ == "__main__":
         server.run("streamable-http", host="127.0.0.1", port=port)
     else:
         server.run("stdio")
+
+
+if __name__ == "__main__":
+    serve("http" if sys.argv[1:] == ["http"] else "stdio")

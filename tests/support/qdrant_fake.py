@@ -7,18 +7,22 @@ another engine's float noise, indexing that takes time, clusters.
 """
 
 import json
+import marshal
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from qdrant_client import QdrantClient, models
+from qdrant_client.embed import schema_parser
 
 from retrievers.meter import Meter
 from retrievers.stores.open import open_store
 from retrievers.stores.options import StoreOptions
 from tests.support.servers import Answering, running
 
+# Each of the 660 clients of the tests copies the same schemas: 0.5 ms instead of 3.
+schema_parser.deepcopy = lambda schemas: marshal.loads(marshal.dumps(schemas))
 VERSION = "1.18.3"
 OF_INDEX = (
     "hnsw_config",

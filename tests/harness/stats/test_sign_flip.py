@@ -78,6 +78,18 @@ def test_swapping_the_retrievers_swaps_the_tails() -> None:
     assert forward.greater + backward.greater == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("n", "limit", "method"), [(12, 4, "enumerated"), (60, 20, "convolved")]
+)
+def test_both_tails_are_counted_with_and_without_sums_at_the_limit(
+    n: int, limit: int, method: str
+) -> None:
+    tail = subset_tail(np.full(n, 0.1), limit * 0.1, 1e-9)
+    assert tail.method == method
+    assert tail.at_most == pytest.approx(stats.binom.cdf(limit, n, 0.5), rel=1e-12)
+    assert tail.below == pytest.approx(stats.binom.cdf(limit - 1, n, 0.5), rel=1e-12)
+
+
 def test_few_large_and_many_tiny_differences_use_the_grid() -> None:
     sizes = np.sort(np.concatenate([np.ones(20), np.full(380, 1e-3)]))
     sizes = sizes * np.random.default_rng(0).uniform(0.9, 1.1, 400)
@@ -86,7 +98,7 @@ def test_few_large_and_many_tiny_differences_use_the_grid() -> None:
     coarse = subset_tail(sizes, limit, 0.0)
     fine = sign_flip._grid_chance(sizes, limit, 400_000)
     assert coarse.method == "grid"
-    assert coarse.chance == pytest.approx(fine, rel=0.013)
+    assert coarse.at_most == pytest.approx(fine, rel=0.013)
 
 
 @pytest.mark.parametrize(
