@@ -280,12 +280,10 @@ def _too_few_reason(evaluation: Evaluation) -> str:
         return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
     verb = "differs" if differing == 1 else "differ"
     level = short_p_text(settings.alpha).rstrip("0")
-    correction = ""
-    if pairs > 1:
-        correction = f" after correction for {pairs} pairs"
+    p_name = "p" if pairs == 1 else "corrected p"
     return (
-        f"With {count_of(differing, 'query')} that {verb} no p can reach {level}"
-        f"{correction}; {needed} are needed."
+        f"{count_of(differing, 'query')} {verb}: no {p_name} can reach {level}; "
+        f"{needed} are needed."
     )
 
 

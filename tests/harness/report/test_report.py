@@ -266,8 +266,7 @@ def test_a_notebook_shows_the_first_screen(results):
     "text",
     [
         "<b>Undecided.</b>",
-        "With 4 queries that differ no p can reach .05 after correction for 3 pairs; "
-        "7 are needed.",
+        "4 queries differ: no corrected p can reach .05; 7 are needed.",
         'title="linear gain"',  # which nDCG it is
         "over the 5 hits kept",  # AP and RR have no cutoff
     ],
