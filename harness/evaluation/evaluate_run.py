@@ -1,4 +1,8 @@
-"""A run to an evaluation."""
+"""A run to an evaluation.
+
+`evaluate` concludes from its scores; this adds what needs more of a run: its looks,
+slices, rerankers, unanswerable queries, ceilings and warnings.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -133,7 +137,10 @@ def _sweep_choice(run: EvaluationInput, settings: Settings) -> SweepChoice | Non
 def _next_look(
     declared: Settings, scores: Scores, evaluation: Evaluation
 ) -> PlannedLook | None:
-    """Return the planned look that comes next; None if nothing is undecided."""
+    """Return the planned look that comes next.
+
+    None if nothing is undecided, or if no look is to come.
+    """
     if declared.looks is None or not evaluation.measured:
         return None
     if declared.no_more_queries:
@@ -180,7 +187,8 @@ def _primary_cutoff(scores: Scores) -> int:
 def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     """Return what a router, and a union of all retrievers, could reach at most.
 
-    Both are means over the queries with a relevant document.
+    Both are means over the queries with a relevant document. None with fewer than two
+    retrievers, without such a query, if every score is 0, or if less may be better.
     """
     relevant = {
         query_id: judged for query_id, judged in run.graded.grades.items() if judged
@@ -242,7 +250,7 @@ def _other_families(
 
     Args:
         run: the run.
-        complete: the queries with a value from every retriever.
+        complete: the primary scores of the queries with a value from every retriever.
         evaluation: what is concluded from them.
     """
     yield from _slice_rows(run, complete, evaluation)

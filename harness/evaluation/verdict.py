@@ -1,4 +1,8 @@
-"""The verdict on two retrievers."""
+"""The verdict on two retrievers.
+
+`decide_verdict` decides it by numbers that are corrected already. `Comparison` and
+`TestRow` are the rows of comparisons.csv and tests.csv, where verdicts are kept.
+"""
 
 from __future__ import annotations
 
@@ -106,6 +110,7 @@ class VerdictInput(NamedTuple):
 def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
     """Return the verdict on a against b.
 
+    A shown difference comes before shown equivalence: it is then called negligible.
     Swapping a and b swaps better and worse, and nothing else.
 
     >>> decide_verdict(VerdictInput(0.05, 0.001, 1, None), 0.05).verdict.name
@@ -153,8 +158,10 @@ class Comparison:
     """Both ends are None if no interval can be estimated."""
     ci_high: float | None
     w_plus: float
+    """Rank sum of the queries (or clusters) where a is ahead."""
     w_minus: float
     statistic: float
+    """The smaller of the two rank sums."""
     p_value: float
     """The two-sided p of the deciding test."""
     p_adjusted: float
@@ -264,4 +271,4 @@ class TestRow:
     None with weights, and for rows without a verdict.
     """
     finding: Finding | None = None
-    """The verdict on a reranker, by the rule of every verdict; `wording` writes it."""
+    """The verdict, for rows that have one: those on rerankers."""
