@@ -1,4 +1,8 @@
-"""A page of several data sets."""
+"""A page of several data sets.
+
+It shows the comparison over the sets (`evaluation.sets`), and the queries of each set
+by the sections of a single report.
+"""
 
 import csv
 import io
@@ -51,6 +55,7 @@ class SetGap(NamedTuple):
     difference: float
     """Points of the measure behind the leader, or ahead of the baseline."""
     low: float | None
+    """Both ends are None if no interval can be estimated."""
     high: float | None
     state: str
     """The name of its colour in the style sheet; it follows the interval."""
@@ -68,7 +73,9 @@ class SetsRow(NamedTuple):
     gap: float | None
     """The mean gap to the reference; None for the reference itself."""
     p: float | None
+    """Adjusted p of its pair with the reference."""
     sets_won: int
+    """How many sets have no higher mean than its own."""
     gaps: tuple[SetGap | None, ...]
     """The gap on each set; None for the reference."""
 
@@ -80,7 +87,7 @@ def write_sets_page(
     report: bool = True,
     shows_texts: bool = True,
 ) -> None:
-    """Write data_sets.csv next to the folders of the sets.
+    """Write data_sets.csv, and the report, next to the folders of the sets.
 
     Args:
         folder: of all sets.

@@ -359,6 +359,17 @@ def test_a_list_that_cannot_be_is_refused(
         load_sets(several(tmp_path, entries=entries))
 
 
+@pytest.mark.parametrize("order", [("hr", "plain"), ("plain", "hr")])
+def test_sets_of_which_one_has_no_labels_have_a_line_each(
+    tmp_path: Path, call: Call, order: tuple[str, str]
+) -> None:
+    small.dataset(tmp_path / "plain", labelled=False)
+    path = several(tmp_path, entries=json.dumps(order))
+    printed = call("run", path, "--results", tmp_path / "out", code=0).out
+    assert "sets/plain: rankings without labels\n" in printed
+    assert "sets/hr: " in printed
+
+
 def test_several_experiments_run_in_turn_with_one_summary(
     tmp_path: Path, call: Call
 ) -> None:
