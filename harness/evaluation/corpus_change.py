@@ -44,7 +44,9 @@ class ChangedRetriever(NamedTuple):
 
     retriever: str
     before: float
+    """Its mean on the primary measure in the earlier state."""
     after: float
+    """The same in the later state."""
     comparison: Comparison
     """The comparison of the state after (a) with the state before (b)."""
     labels: StateLabels

@@ -59,7 +59,7 @@ class EvaluationInput(NamedTuple):
     queries: Mapping[str, Query]
     """Every scored query, by id; their fields make slices."""
     prices: RetrieverPrices
-    answers: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
+    rankings: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
     properties: Sequence[QueryProperty] = ()
     """Properties of the queries, by which they are divided into slices."""
@@ -168,8 +168,8 @@ def _abstention(run: EvaluationInput, level: float) -> Abstention | None:
         return None
     rankings: dict[str, dict[str, Ranking]] = {}
     for name in comparable_retrievers(run.manifest.resolved.retrievers):
-        if name in run.answers:
-            rankings[name] = dict(run.answers[name]())
+        if name in run.rankings:
+            rankings[name] = dict(run.rankings[name]())
     return evaluate_abstention(
         run.queries,
         run.graded.grades,
@@ -193,7 +193,7 @@ def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     relevant = {
         query_id: judged for query_id, judged in run.graded.grades.items() if judged
     }
-    if len(run.answers) < 2 or not relevant:
+    if len(run.rankings) < 2 or not relevant:
         return None
     if not evaluation.measured or evaluation.low_is_good:
         return None
@@ -203,7 +203,7 @@ def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     cutoff = _primary_cutoff(run.scores)
     union: dict[str, dict[str, None]] = {query_id: {} for query_id in relevant}
     recalls: list[float] = []
-    for read_rankings in run.answers.values():
+    for read_rankings in run.rankings.values():
         top: dict[str, Sequence[str]] = {}
         for query_id, ranking in read_rankings():
             top[query_id] = ranking.doc_ids[:cutoff]

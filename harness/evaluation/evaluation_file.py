@@ -62,7 +62,7 @@ def _read_or_evaluate(results: Results) -> Evaluation:
             graded=grade_labels(labels, relevance_by_rule(results)),
             queries=queries,
             prices=price_points(results.manifest, results.cost_rows),
-            answers={
+            rankings={
                 retriever: partial(results.iter_rankings, retriever)
                 for retriever in results.retrievers
             },
