@@ -84,11 +84,11 @@ class Explanation(NamedTuple):
     b: str
     measure: str
     n: int
-    """Queries."""
+    """How many queries have a score from every retriever."""
     level: float
     """Confidence of the intervals, which hold for all slices at once."""
     tested: int
-    """Slices that were tested."""
+    """How many slices were tested."""
     findings: tuple[SliceFinding, ...]
     """Strongest first; at most five."""
     silence: Silence | None

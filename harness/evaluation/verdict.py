@@ -145,11 +145,11 @@ class Comparison:
     a: str
     b: str
     n: int
-    """Queries."""
+    """How many queries have a value from both."""
     zeros: int
-    """Queries (or clusters) with equal scores, which the signed-rank test drops."""
+    """How many queries (or clusters) have equal scores: signed ranks drop them."""
     wins: int
-    """Queries where a scores higher."""
+    """How many queries a scores higher on."""
     ties: int
     losses: int
     mean_difference: float
@@ -190,7 +190,7 @@ class Comparison:
     p_randomization_adjusted: float
     """`p_randomization`, corrected like the p of the deciding test."""
     clusters: int | None
-    """Clusters of queries, the units of all tests; None if none were declared."""
+    """How many clusters, the units of all tests; None if none were declared."""
     p_wilcoxon: float | None
     """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None
@@ -214,7 +214,7 @@ class Comparison:
 
     @property
     def differing_queries(self) -> int:
-        """Queries whose scores differ."""
+        """How many queries have scores that differ."""
         return self.wins + self.losses
 
     @property
@@ -255,7 +255,7 @@ class TestRow:
     a: str
     b: str
     n: int
-    """Queries."""
+    """How many queries count; of a slice, those in it."""
     statistic: float | None
     p_value: float
     p_adjusted: float
