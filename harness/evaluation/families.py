@@ -1,4 +1,4 @@
-"""The families of tests in tests.csv.
+"""The further families of tests in tests.csv.
 
 Equivalence, slices, rerankers, each corrected by itself; the sweep's one row is made in
 `evaluate_run`. The pairs of each measure, in comparisons.csv, are `compare`'s.

@@ -1,4 +1,4 @@
-"""Rankings before and after reranking.
+"""The gain of reranking, with what is left to gain.
 
 What is shown here are means and counts; the tests of each reranker against its first
 stage are in `evaluation.families`.
