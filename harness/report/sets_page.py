@@ -30,7 +30,7 @@ from harness.report.sections.pairs import STATE_BY_VERDICT
 from harness.report.sections.provenance import results_path
 from harness.report.templates import html_environment, render_page
 from harness.report.view import View, build_view
-from harness.stats.differences import paired_differences
+from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
 from harness.stats.over_sets import MIN_SETS
 from harness.wording.dates import date_text
@@ -213,7 +213,8 @@ def _board_rows(comparison: SetsComparison, reference: str) -> Iterator[SetsRow]
         set_means = [comparison.mean(set_name, name) for set_name in comparison.sets]
         overall = sum(set_means) / len(set_means)
         won = sum(
-            comparison.mean(set_name, name) >= _highest_mean(comparison, set_name)
+            comparison.mean(set_name, name)
+            >= _highest_mean(comparison, set_name) - SCORE_TOLERANCE
             for set_name in comparison.sets
         )
         pair = pairs.get(name)
