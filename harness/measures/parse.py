@@ -42,7 +42,7 @@ They are not read; the message proposes our name.
 
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
-"""What the ideal ranking of nDCG is made of."""
+"""Which documents the ideal ranking of nDCG has."""
 
 MEASURE_PATTERN = re.compile(
     r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL
