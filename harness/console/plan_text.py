@@ -1,4 +1,8 @@
-"""A plan as text."""
+"""A plan as text.
+
+One line sums it up (`plan_sentence`); `plan_details` has the retrievers, and where
+prices and times come from.
+"""
 
 from collections.abc import Iterator, Sequence
 

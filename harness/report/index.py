@@ -1,4 +1,8 @@
-"""The index of many results folders."""
+"""The index of many results folders.
+
+`list_results` reads them, a folder that cannot be read with its reason; `index_page`
+groups the runs by experiment, newest first.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class IndexEntry:
     """
     verdict: ShortVerdict
     queries: int
-    """Queries that were scored; without labels, queries that were searched."""
+    """How many queries were scored; without labels, how many were searched."""
     has_report: bool = False
     """Whether the folder has a report."""
 
@@ -79,8 +83,9 @@ class SetsEntry(NamedTuple):
     """The leader's mean over the sets."""
     retrievers: tuple[str, ...]
     sets: int
+    """How many data sets there are."""
     queries: int
-    """Queries of all sets."""
+    """How many queries they have together."""
     started: str
     """The start of its newest run."""
     has_report: bool
@@ -106,7 +111,7 @@ class ResultsListing(NamedTuple):
 def list_results(results_folder: Path) -> ResultsListing:
     """Read every folder of a folder.
 
-    A folder that cannot be read is listed with the reason.
+    One that cannot be read is among those that are skipped, with the reason.
     """
     entries: list[IndexEntry] = []
     skipped: list[SkippedFolder] = []

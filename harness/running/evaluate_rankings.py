@@ -57,7 +57,7 @@ def evaluate_rankings(
                 built.labels,
                 queries,
                 prices,
-                answers={
+                rankings={
                     run.retriever: partial(_query_rankings, run) for run in finished
                 },
                 properties=properties,
