@@ -1,4 +1,8 @@
-"""A loaded experiment to objects."""
+"""A loaded experiment to objects.
+
+Retrievers are built without their models, the data set is read, and its labels are
+graded and tried with every measure. The problems of all of these are raised together.
+"""
 
 import os
 from collections.abc import Callable, Iterator

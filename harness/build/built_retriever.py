@@ -36,7 +36,7 @@ class BuiltRetriever:
     {query}.
     """
     min_score: float | None = None
-    """Hits with a lower score are dropped."""
+    """Hits with a lower score are dropped; None: no hits are."""
     trials: int = 1
     """How often it answers all queries: at least as often as any of its parts."""
 
@@ -49,7 +49,7 @@ class BuiltRetriever:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it gives the same answer each time, except parts with a name."""
+        """Whether it gives the same answer each time, if its parts with a name do."""
         return all(without_filter(part).repeatable for part in self.own_parts)
 
     @property

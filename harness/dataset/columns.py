@@ -1,4 +1,9 @@
-"""Declared names of columns."""
+"""Declared names of columns.
+
+`Columns.name` says which column of a row has a kind: the id of a document, a query, a
+grade. A declared column counts before one with a usual name (`usual_names`), and no
+column has two kinds. `placed_row` reads the cells.
+"""
 
 import shlex
 from collections.abc import Iterable, Mapping

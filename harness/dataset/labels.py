@@ -52,9 +52,9 @@ class Labels:
     inclusion: float = 1.0
     """The probability that the query was in the sample that people judged."""
     population: int = 0
-    """The queries from which that sample was drawn.
+    """Number of queries from which that sample was drawn.
 
-    0 if the number is unknown, or differs between samples.
+    0 if it is unknown, or differs between samples.
     """
     quoted: bool = False
     """Whether labels may quote documents; False once the documents are matched."""

@@ -143,7 +143,7 @@ class PlacedRow(NamedTuple):
         fields = self.row.further_fields(used)
         if history:
             conversation = _conversation_name(history[0])
-            turn = len(history) // 2 + 1
+            turn = len(history) // 2 + 1  # before it: a question, its answer, and so on
             fields = {"conversation": conversation, "turn": str(turn), **fields}
         return Query(id_, text, fields, reference, history, excluded)
 

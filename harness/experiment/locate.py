@@ -1,4 +1,4 @@
-"""The paths that an experiment names."""
+"""The paths that an experiment names: of its data set, and of saved runs."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -49,6 +49,7 @@ class ExperimentDraft(NamedTuple):
     reference: DatasetReference
     dataset: Dataset
     dropped_labels: int
+    """Number of labels that the experiment drops."""
     production: Path | None
     """The run of the system in production."""
     has_conversations: bool

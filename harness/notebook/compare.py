@@ -1,4 +1,4 @@
-"""Runs compared in a notebook."""
+"""Runs compared in a notebook: those in memory, and those of results folders."""
 
 from __future__ import annotations
 
