@@ -1,7 +1,7 @@
 """Configurations to retrievers.
 
 Retrievers are built after those that they use. Parts of equal tables are one object, so
-that documents are embedded and indexed once; only an agent gets copies of its own.
+that documents are embedded and indexed once; only an agent has retrievers of its own.
 """
 
 import json

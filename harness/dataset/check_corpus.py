@@ -1,8 +1,8 @@
 """One pass over the documents.
 
-`check_documents` collects the ids, what labels may name documents by, and a digest, and
-keeps no document. Later passes are `reread_documents`, which compares the digest, and
-`documents_with_text`, which looks for texts that labels quote.
+`check_documents` collects the ids, what labels may name documents by, and a digest; of
+the documents it keeps a sample alone. Later passes are `reread_documents`, which
+compares the digest, and `documents_with_text`, which looks for texts that labels quote.
 """
 
 import hashlib

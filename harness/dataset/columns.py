@@ -1,8 +1,8 @@
 """Declared names of columns.
 
 `Columns.name` says which column of a row has a kind: the id of a document, a query, a
-grade. A declared column counts before one with a usual name (`usual_names`), and no
-column has two kinds. `placed_row` reads the cells.
+grade. A declared column counts before one with a usual name (`usual_names`), which is
+free only if it is declared as nothing else. `placed_row` reads the cells.
 """
 
 import shlex

@@ -147,8 +147,8 @@ def _add_unmet_condition(
 def event_kinds(column: str, cells: Sequence[Any]) -> str:
     """Return the kinds of events in a column that nothing uses; empty if it has none.
 
-    A column with a usual name needs two kinds, or one that is only shown; another one
-    needs events that are shown beside events that are chosen.
+    With a usual name a column needs two kinds, or one that happens to every document
+    shown; with another name it needs one such kind and one of documents chosen.
 
     >>> event_kinds("action_name", ["view", "click", "view"])
     "'view' (2), 'click' (1)"

@@ -77,7 +77,7 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
             for object_, graded_id in zip(cell, graded_ids, strict=True)
             if graded_id.id is None
         ]
-        # An empty object is refused below, like an id that cannot be read.
+        # An empty object names no document either, and is refused later.
         if without_id and without_id[0]:
             declared = declaration("relevant", "COLUMN.KEY")
             return Complaint(

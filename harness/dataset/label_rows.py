@@ -201,7 +201,7 @@ class _LabelReader:
 
     def finish(self) -> Iterator[PlacedLabels]:
         """Yield the gathered labels; a problem if no column names documents."""
-        # Without a list in any row, the column of lists is not merely blank here.
+        # If other rows have lists, this one merely lacks that column.
         row = self._first_unlabelled_row
         if row is not None and not self._list_locations:
             if not _has_documents_as_field(row):

@@ -91,7 +91,7 @@ def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
 def _grades_by_labeller(by_people: list[Judgment]) -> dict[str, dict[str, int]]:
     """Return the grades of each of several people; empty if there is only one.
 
-    Only first judgments of a sample count: each is made without seeing the others.
+    Only the first round counts, and no adjudication.
     """
     grades: dict[str, dict[str, int]] = {}
     for judgment in by_people:

@@ -1,4 +1,11 @@
-"""Ranked lists of several labellers."""
+"""Ranked lists of several labellers.
+
+If several people labelled the same query, as ordered lists, their lists are merged by
+one rule, and each list is kept as grades of its labeller. Lists of a model count only
+if no person labelled the query. A document's rank is the sum of its ranks; a list
+without it counts as one rank after the tenth, or after the longest list. Ten documents
+stay, or as many as the longest list has.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +52,8 @@ def _lists_by_labeller(labelled: Sequence[PlacedLabels]) -> dict[str, tuple[str,
 
 def merge_lists(ranked_lists: Mapping[str, tuple[str, ...]]) -> Labels:
     """Merge the ranked lists of several labellers.
+
+    Ties are ordered by the better single rank, then by id.
 
     >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
     ('y', 'x', 'z')

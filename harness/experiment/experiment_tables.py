@@ -1,6 +1,6 @@
 """Every table of an experiment except its retrievers.
 
-The docstrings of classes and keys are shown by the schema and `harness keys`.
+The docstrings of classes and keys are what the schema says.
 """
 
 from collections.abc import Mapping

@@ -54,7 +54,7 @@ class NewExperiment:
     repeated_files: Sequence[str] = ()
     """Files of labels that are ignored, since other files have the same queries."""
     dropped_labels: int = 0
-    """Number of notes of unknown queries or documents, whose labels are dropped."""
+    """Number of labels of unknown documents, and of unknown queries, that it drops."""
 
     def lines(self) -> Iterator[str]:
         """Yield lines about the data set, and the next steps."""

@@ -50,7 +50,7 @@ class PoolMaterial:
 
     dataset: Dataset
     queries: Mapping[str, Query]
-    """The queries for which any retriever was run, by id."""
+    """The queries that any retriever has a ranking for, by id."""
     top_documents: Mapping[str, frozenset[str]]
     """Query -> documents that a retriever ranked within the depth."""
     planned_looks: tuple[int, ...] = ()

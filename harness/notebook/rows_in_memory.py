@@ -1,4 +1,4 @@
-"""Rows of data in memory: of frames, lists and dicts.
+"""Rows of frames, lists or dicts.
 
 A row or text without an id gets its position as id: the index of a frame, else 0, 1, 2
 and so on.
