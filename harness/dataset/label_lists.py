@@ -77,13 +77,14 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
             for object_, graded_id in zip(cell, graded_ids, strict=True)
             if graded_id.id is None
         ]
-        # An empty object names no document either, and is refused later.
         if without_id and without_id[0]:
             declared = declaration("relevant", "COLUMN.KEY")
             return Complaint(
                 f"no key of {quoted_value(without_id[0])} is known to name a document",
                 compose_remedy("say which key holds the document: ", declared),
             )
+        if without_id:  # the first is an empty object
+            return _unreadable_ids(cell)
         complaint = _large_grade(cell)
         if complaint is not None:
             return complaint
