@@ -68,7 +68,8 @@ def _build(
 ) -> BuiltExperiment:
     """Build the parts one by one, and collect the problems of all of them.
 
-    The data set's problems come before those of the retrievers, which are built first.
+    Retrievers are built first, since their filters name fields of the documents; their
+    problems come last all the same.
     """
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
@@ -92,7 +93,13 @@ def _build(
             labels = _grade(loaded, dataset)
             units = _query_units(loaded, dataset, labels)
     problems += retriever_problems
-    if problems or not (dataset and labels and units and retrievers):
+    if (
+        problems
+        or dataset is None
+        or labels is None
+        or units is None
+        or retrievers is None
+    ):
         raise InputError(problems)
     question = loaded.question
     return BuiltExperiment(

@@ -1,4 +1,8 @@
-"""A retriever ready to answer."""
+"""A retriever ready to answer.
+
+A run asks it about its parts, which may be retrievers of the experiment themselves:
+their costs and their trials are their own.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,8 @@
-"""A row with its declared columns."""
+"""A row with its declared columns.
+
+`columns` finds the column of a kind; here its cell is read as an id, a text, a document
+or a query, and what cannot be read becomes a problem of the row.
+"""
 
 import hashlib
 from collections.abc import Mapping

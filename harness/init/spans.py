@@ -161,7 +161,7 @@ class RetrievalSpans:
                 problem = f"{subject} has neither {id_path} nor its content"
                 problems.add(location, problem, "record one of the two")
                 continue
-            if not name:
+            if name is None:
                 name = _text_id(text)
             if isinstance(text, str):
                 self.texts.setdefault(name, text)

@@ -1,4 +1,8 @@
-"""The text of an experiment file."""
+"""The text of an experiment file.
+
+The template compares BM25 with a dense retriever that needs no key; what depends on the
+data set, its language above all, is decided here.
+"""
 
 import importlib.util
 import json

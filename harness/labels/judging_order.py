@@ -76,7 +76,7 @@ def judging_order(pool: Pool, *, repeated: float = REPEATED_SHARE) -> list[Order
 def repeats_sentence(pool: Pool) -> str:
     """Return how many pairs are repeated, and the number of labels in total."""
     judgments = len(judging_order(pool))
-    repeats = judgments - pool.pairs
+    repeats = judgments - pool.pair_count
     return f"{repeats:,} of them twice, which makes {count_of(judgments, 'label')}"
 
 

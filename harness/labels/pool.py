@@ -141,8 +141,8 @@ class Pool(NamedTuple):
     queries: tuple[PooledQuery, ...]
 
     @property
-    def pairs(self) -> int:
-        """Number of documents to judge, over all queries."""
+    def pair_count(self) -> int:
+        """Number of pairs of a query and a document to judge."""
         return sum(len(query.documents) for query in self.queries)
 
 

@@ -68,7 +68,7 @@ class PreferenceCounts:
     p: float
     """p of the exact sign test over the queries with a preference."""
     level: float
-    """Level of this look."""
+    """Significance level of this look; alpha if none is planned."""
     interval: ProportionInterval
     """Interval of the leader's share of the queries with a preference."""
     judges: tuple[str, ...]
@@ -146,6 +146,10 @@ def count_preferences(
 def _compared_by(
     results: Results, design: ComparisonDesign, files: Sequence[Sequence[Preference]]
 ) -> list[ComparedRankings]:
+    """Return the rankings that were compared; refuse answers about others.
+
+    One row suffices: `read_preferences` takes only files of one comparison.
+    """
     compared = differing_rankings(results, design)
     if files[0][0].page != comparison_digest(compared, design):
         problem = (
