@@ -1,4 +1,8 @@
-"""Values in the cells of a row."""
+"""Values in the cells of a row.
+
+A declared name may be a path into objects (`outputs.ids`), or several columns that
+together are an id (`file,page`).
+"""
 
 import re
 from collections.abc import Mapping, Sequence

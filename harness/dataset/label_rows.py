@@ -121,7 +121,7 @@ class _LabelReader:
         objects = _first_list_of_objects(document, relevant)
         if objects is not None:
             return self._read_list(row, query_id, objects)
-        if document is None and row.name("grade"):
+        if document is None and row.name("grade") is not None:
             # Beside a grade, `relevant` names the document that has it.
             document = relevant
         if document is not None or row.name("contexts") is not None:
@@ -138,11 +138,13 @@ class _LabelReader:
         return None
 
     def _query_id_of(self, row: PlacedRow) -> str | None:
+        """Return the id of a row's query; None if there is none, which is a problem."""
         if self._query_ids is not None and row.name("query_id") is None:
-            # A row without a text is a problem of the queries.
+            # A row without a text has its problem from the queries.
             return self._query_ids.get(str(row.value("query")))
-        has_column = row.name("label_query") or row.columns.is_declared("label_query")
-        return row.id("label_query" if has_column else "query_id")
+        is_of_labels = row.name("label_query") is not None
+        is_of_labels |= row.columns.is_declared("label_query")
+        return row.id("label_query" if is_of_labels else "query_id")
 
     def _read_list(
         self, row: PlacedRow, query_id: str, cell: Any
@@ -188,7 +190,7 @@ class _LabelReader:
             if id_ not in gathered.grades:
                 gathered.grades[id_] = grade
                 gathered.lines.append(row.location.line or 0)
-            elif not grade_column:
+            elif grade_column is None:
                 row.problems.note("repeated-label", f"{query_id} {id_}")
             elif normalised_name(grade_column) == CLICKS_COLUMN:
                 gathered.grades[id_] += grade

@@ -1,4 +1,8 @@
-"""The labels of a query."""
+"""The labels of a query.
+
+They stay in the form in which they were given; `harness.scoring.grades` makes grades of
+lists by the rule that an experiment declares.
+"""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ def merge_labellers(placed_labels: Iterable[PlacedLabels]) -> Iterator[PlacedLab
         labelled = by_people or candidates
         ranked_lists = _lists_by_labeller(labelled)
         if len(ranked_lists) != len(labelled) or len(labelled) == 1:
+            # Several that cannot be merged are a problem: their query occurs twice.
             yield from labelled
             continue
         source = labelled[0].labels.source

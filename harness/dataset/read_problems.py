@@ -1,4 +1,8 @@
-"""Problems that reading a data set meets."""
+"""Problems that reading a data set meets.
+
+One object goes through all of reading: it collects problems, which refuse the data set;
+notes, which are counted; and what is known of columns, for questions about them.
+"""
 
 from __future__ import annotations
 

@@ -86,6 +86,7 @@ class TableSource:
     document_rows: RowSource
     query_rows: RowSource
     label_rows: RowSource | None
+    """None if the rows of queries have the labels, too."""
     columns: Columns = field(default_factory=Columns)
 
     def documents(self, problems: ReadProblems) -> Iterator[LocatedDocument]:
@@ -200,7 +201,8 @@ class _DistinctQueries:
         whose repeated id is a problem.
         """
         has_list = row.name("relevant") is not None
-        if self._has_labels and (row.name("label_document") or not has_list):
+        has_document = row.name("label_document") is not None
+        if self._has_labels and (has_document or not has_list):
             if self._texts_by_id.get(query.id) == query.text:
                 return False
             self._texts_by_id[query.id] = query.text

@@ -85,8 +85,6 @@ def draw_pool(
         scored = [query_id for query_id in labelled if _is_scored(material, query_id)]
         look = _next_look(material.planned_looks, len(scored))
         missing = _queries_to_label(look - len(scored), len(scored), len(labelled))
-        # The labelled queries are the first of the sample, and are not judged again.
-        sample_size = len(labelled) + missing
         labelled_ids = set(labelled)
         unlabelled = [
             query_id for query_id in candidates if query_id not in labelled_ids
@@ -96,11 +94,11 @@ def draw_pool(
             problem = f"all {population:,} queries are labelled"
             remedy = "harness run shows the verdict"
             raise InputError(Problem("--next-look", problem, remedy))
-        sample_size = min(sample_size, population)
-    if not 1 <= sample_size <= population:
-        option = "--next-look" if options.next_look else "--sample"
+        # The labelled queries are the first of the sample, and are not judged again.
+        sample_size = min(len(labelled) + missing, population)
+    elif not 1 <= sample_size <= population:
         problem = f"{sample_size} queries of {population:,} cannot be drawn"
-        raise InputError(Problem(option, problem))
+        raise InputError(Problem("--sample", problem))
     judged_pairs = _judged_pairs(judgments, options)
     documents_by_query: dict[str, list[str]] = {}
     for query_id in candidates[len(labelled) : sample_size]:

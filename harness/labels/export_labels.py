@@ -1,4 +1,4 @@
-"""Labels in other forms."""
+"""Labels in other forms: TREC qrels, or a file of queries with their labels."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,8 @@
-"""The order of judging."""
+"""The order of judging.
+
+People judge a pool query by query, and a tenth of its pairs a second time, unseen.
+`build_judgment` turns one answer into a judgment, a model's as well.
+"""
 
 import math
 from typing import NamedTuple

@@ -1,8 +1,9 @@
 """A pool as a file.
 
 The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each
-further line is a query with its documents, in the order of judging. The sample of
-queries and the order depend only on hashes of the seed and the ids.
+further line is a query with its documents, in the order of judging. The digest covers
+all the rest: a changed pool is refused. `draw_pool` draws queries and orders documents,
+by hashes of the seed and the ids (`shuffle_key`) alone.
 """
 
 import hashlib
