@@ -1,4 +1,7 @@
-"""Labels in other forms: TREC qrels, or a file of queries with their labels."""
+"""Labels in other forms.
+
+The labels of a data set become TREC qrels, or a file of queries with their labels.
+"""
 
 import json
 from collections.abc import Mapping

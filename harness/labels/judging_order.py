@@ -1,7 +1,7 @@
 """The order of judging.
 
-People judge a pool query by query, and a tenth of its pairs a second time, unseen.
-`build_judgment` turns one answer into a judgment, a model's as well.
+People judge a pool query by query, and a tenth of its pairs once more, without seeing
+their first grade. `build_judgment` turns one answer into a judgment, a model's as well.
 """
 
 import math
