@@ -73,7 +73,7 @@ def _build(
     """
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
-    retrievers: tuple[BuiltRetriever, ...] | None = None
+    retrievers: tuple[BuiltRetriever, ...] = ()
     with collect_errors(retriever_problems, in_file):
         retrievers = build_retrievers(loaded.experiment.retrievers)
     problems: list[Problem] = []
@@ -89,17 +89,11 @@ def _build(
     units: QueryUnits | None = None
     if dataset is not None:
         with collect_errors(problems, in_file):
-            problems += _filter_field_problems(loaded, retrievers or (), dataset)
+            problems += _filter_field_problems(loaded, retrievers, dataset)
             labels = _grade(loaded, dataset)
             units = _query_units(loaded, dataset, labels)
     problems += retriever_problems
-    if (
-        problems
-        or dataset is None
-        or labels is None
-        or units is None
-        or retrievers is None
-    ):
+    if problems or dataset is None or labels is None or units is None:
         raise InputError(problems)
     question = loaded.question
     return BuiltExperiment(
