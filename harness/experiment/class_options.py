@@ -1,4 +1,9 @@
-"""The options of a class as a model."""
+"""The options of a class as a model.
+
+A table of an experiment is checked by a pydantic model that is made of the class that
+it names: of its keyword arguments, or of its fields. The schema shows the same models,
+of every kind; a run imports the classes of its own kinds alone.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
