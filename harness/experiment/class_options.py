@@ -1,7 +1,7 @@
 """The options of a class as a model.
 
-A table of an experiment is checked by a pydantic model that is made of the class that
-it names: of its keyword arguments, or of its fields. The schema shows the same models,
+A table of an experiment names a class; the pydantic model that checks it has the
+keyword arguments of that class, or its fields. The schema shows the same models,
 of every kind; a run imports the classes of its own kinds alone.
 """
 

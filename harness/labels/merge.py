@@ -1,7 +1,7 @@
 """Judgments merged into a data set.
 
 New lines are added to the data set's file of judgments, which is written anew, or not
-at all if one line does not fit. Labels are made of that file whenever the data set is
+at all if one line does not fit. That file becomes labels whenever the data set is
 read (`harness.dataset.merge_judgments`).
 """
 
