@@ -95,7 +95,7 @@ class PassageRow(NamedTuple):
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Return a row in its stored form."""
+        """Return the row of a stored form."""
         return cls(str(stored.get("id")), str(stored.get("passage")))
 
 
