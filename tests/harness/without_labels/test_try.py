@@ -383,5 +383,5 @@ def test_titles_are_shown_and_never_run(wiki, capsys):
         assert "<img" not in text
         assert "<script>window.pwned" not in text
     assert "&lt;img src=x onerror" in pages["rankings.html"]
-    # Its pairs are JSON in a script; the image is not among the drawn ones.
+    # Its pairs are JSON in a script; the page of the image was not drawn.
     assert "\\u003cscript\\u003ewindow.pwned" in pages["judge.html"]
