@@ -11,17 +11,17 @@ from harness import records
 from harness.build.build import BuiltExperiment, build
 from harness.build.extras import all_extras_named
 from harness.build.shared_words import with_unshared_queries
+from harness.build.stored_vectors import import_stored_vectors
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
 from harness.experiment import Experiment, LoadedExperiment, load
-from harness.preflight.embedding import import_stored_vectors
 from harness.records import Results, Run
 from harness.report.write import write_report
 from harness.running.accounts import RunAccounts
 from harness.running.claims import (
-    complete_manifest,
     judge_claims,
     open_judging,
+    with_judge_and_times,
     with_judged_claims,
 )
 from harness.running.context import build_run_context
@@ -93,7 +93,7 @@ def run_built(
         evaluated = evaluate_rankings(
             loaded, built, runs, manifest, prices=prices, accounts=accounts
         )
-        manifest = complete_manifest(manifest, claims, accounts)
+        manifest = with_judge_and_times(manifest, claims, accounts)
         output = RunOutput(manifest, built.dataset, runs, evaluated)
         results = write_results(staging, output)
         if loaded.experiment.report:

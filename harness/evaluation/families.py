@@ -1,4 +1,4 @@
-"""The families of tests in tests.csv."""
+"""The further families of tests in tests.csv."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
-from harness.experiment import StoredVectorsConfig
-from retrievers.cache import Cache
 from retrievers.dense import Dense
 from retrievers.embedder import (
     Embedder,
@@ -15,39 +12,8 @@ from retrievers.embedder import (
     sort_distinct_passages,
     split_windows,
 )
-from retrievers.files.parquet_vectors import import_vectors
 from retrievers.texts.chunking import Chunk, passages_in_context
-from retrievers.types import Encoder, Query, Role
-
-ROLES: tuple[Role, ...] = ("document", "query")
-
-
-def import_stored_vectors(
-    vectors: StoredVectorsConfig | None,
-    retrievers: Iterable[BuiltRetriever],
-    cache: Cache,
-) -> None:
-    """Copy the vectors that `[vectors]` names into the cache.
-
-    Raises:
-        InputError: the files have no vectors of these encoders.
-    """
-    if vectors is None:
-        return
-    fingerprints = {
-        encoder.fingerprint_for(role)
-        for encoder in _encoders(retrievers)
-        for role in ROLES
-    }
-    import_vectors(cache, vectors.location, sorted(fingerprints))
-
-
-def _encoders(retrievers: Iterable[BuiltRetriever]) -> Iterator[Encoder]:
-    for built in retrievers:
-        for dense in built.dense_parts:
-            yield dense.encoder
-            if dense.reduction.native_encoder is not None:
-                yield dense.reduction.native_encoder
+from retrievers.types import Query, Role
 
 
 def forecast_embedding(

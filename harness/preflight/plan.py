@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
+from harness.build.stored_vectors import import_stored_vectors
 from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
-from harness.preflight.embedding import has_user_chunker, import_stored_vectors
+from harness.preflight.embedding import has_user_chunker
 from harness.preflight.judging_plan import JudgingPlan, plan_judging
 from harness.preflight.plan_rows import (
     PlanContext,

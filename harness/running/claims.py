@@ -116,7 +116,7 @@ def with_judged_claims(built: BuiltExperiment, judged: JudgedClaims) -> BuiltExp
     return built._replace(labels=built.labels._replace(claims=judged.claims))
 
 
-def complete_manifest(
+def with_judge_and_times(
     manifest: Manifest, judged: JudgedClaims, accounts: RunAccounts
 ) -> Manifest:
     """Return a manifest with the judge of the claims and the times of the run."""
