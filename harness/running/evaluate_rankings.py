@@ -1,4 +1,4 @@
-"""The rankings of a run to its evaluation."""
+"""From the rankings of a run to its evaluation."""
 
 import itertools
 from collections.abc import Iterator, Sequence
