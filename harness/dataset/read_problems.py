@@ -1,7 +1,8 @@
 """Problems that reading a data set meets.
 
 One object goes through all of reading: it collects problems, which refuse the data set;
-notes, which are counted; and what is known of columns, for questions about them.
+notes, which are counted; and what is known of columns, from which later checks ask the
+user what an unused column means.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from retrievers.errors import Problem
 from retrievers.remedy import Remedy
 
 MAX_PROBLEMS_PER_FILE = 20
-"""Problems of one file, at most, that are listed; further ones are counted."""
+"""Kinds of problems of one file, at most, that are listed.
+
+After them each problem is counted.
+"""
 LINE_NUMBER = re.compile(r"(:\d+|\[\d+\])$")
 """The line, or the index, at the end of a location."""
 
@@ -29,7 +33,7 @@ class _ProblemKind(NamedTuple):
 
 
 class ReadProblems:
-    """Problems of the files, the first of each file in full, and notes."""
+    """Problems of the files, each kind of them by its first line, and notes."""
 
     def __init__(self) -> None:
         self.notes: dict[str, list[str]] = {}
@@ -39,19 +43,25 @@ class ReadProblems:
         self.table_sizes = defaultdict[str, Counter[str]](Counter)
         """Table or folder of documents -> its content (rows, Markdown) -> how many."""
         self.unused_columns: dict[str, dict[str, list[Any]]] = {}
-        """File of queries or labels -> column that nothing uses -> its first cells."""
+        """File of queries or labels -> column -> its first cells.
+
+        These columns are not read as query, id or label.
+        """
         self.files_without_labels = set[str]()
         """Files of queries whose labels are in another file."""
         self.chooses_rows = False
-        """Whether only some rows are labels, by a condition."""
+        """Whether the reference has `where`: only rows that meet it are labels."""
         self.names_document: Callable[[str], bool] = lambda cell: False
-        """Whether a whole cell names a document; set before labels are read."""
+        """Whether a whole cell is a document's id, which is not split at commas.
+
+        Set when the documents are known, before labels are read.
+        """
         self._problems: dict[_ProblemKind, Problem] = {}
         """The first problem of each kind."""
         self._repeats = Counter[_ProblemKind]()
         """Kind -> how many further lines of the file have this problem."""
         self._counts = Counter[str]()
-        """File -> number of its kinds of problems, those that are not listed too."""
+        """File -> its listed kinds, plus every problem after the last listed kind."""
 
     def __bool__(self) -> bool:
         return bool(self._problems)

@@ -1,9 +1,9 @@
 """A pool as a file.
 
-The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each
-further line is a query with its documents, in the order of judging. The digest covers
-all the rest: a changed pool is refused. `draw_pool` draws queries and orders documents,
-by hashes of the seed and the ids (`shuffle_key`) alone.
+The first line of `pool.jsonl` describes the pool (digest, how it was drawn, policy for
+judges); each further line is a query with its documents, in the order of judging. The
+digest covers all the rest: a changed pool is refused. `draw_pool.draw_pool` draws
+queries and orders documents by hashes of the seed and the ids (`shuffle_key`).
 """
 
 import hashlib
@@ -31,7 +31,10 @@ GRADE_MEANINGS = {
 """The four grades of TREC's passage tracks, in other words."""
 
 SKIP_INSTRUCTION = " Where you cannot tell, skip the document and write a note."
-"""A sentence of the policy for people only: the reply of a model is always a grade."""
+"""A sentence of the policy for people only.
+
+`model_prompt` removes it: the reply of a model is always a grade.
+"""
 DEFAULT_POLICY = (
     "Somebody typed the question into a search box. "
     "Grade each document by how far it would help that person.\n"
@@ -45,7 +48,7 @@ DEFAULT_POLICY = (
 POOL_VERSION = 1
 """Version of a pool's file; another one is refused."""
 TEXT_DIGEST_BYTES = 8
-"""Bytes of `digest_texts`; a document's digest is `judged_text_digest`."""
+"""Bytes of the digests of policies and prompts."""
 POOL_DIGEST_LENGTH = 16
 """Hex digits of the digest by which judgments are matched to their pool."""
 
@@ -125,7 +128,10 @@ class PoolDesign(StrictTable):
     sampled: int
     """Number of queries drawn, including those without a document to judge."""
     design: JudgmentDesign = "sample"
-    """Why its pairs are judged: a sample, the next look, or a dispute."""
+    """Why its pairs are judged: a sample (also for --next-look), or a dispute.
+
+    "next" is of an earlier version, and its judgments are no labels.
+    """
     audience: Literal["human", "llm"] = "human"
     """Who will judge; pairs they have judged are left out."""
 

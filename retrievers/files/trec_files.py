@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic_core import to_json
 
 from retrievers.files.text_files import explain_write_errors, open_text_file
@@ -64,6 +65,7 @@ def _read_by_query(
     problems = LineProblems(path)
     for lines in group_by_query(path, form, problems, read_lines):
         values = dict(zip(lines.documents, lines.values.tolist(), strict=True))
+        # The usual case: the query's only group, no document twice.
         if lines.query not in values_by_query and len(values) == len(lines.documents):
             values_by_query[lines.query] = values
             continue
@@ -80,7 +82,9 @@ def stream_run(
     """Yield each query of a run with its documents and their scores.
 
     Only one query's hits are in memory at a time. A query whose lines are not grouped
-    comes again. Arguments and errors, after the last query, are those of `read_run`.
+    comes again, and a document that is in two of its groups is not reported: the caller
+    then uses `read_run`. Arguments and errors are those of `read_run`; malformed lines
+    are raised after the last query.
     """
     problems = LineProblems(path)
     is_empty = True
@@ -120,7 +124,8 @@ def run_lines(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> s
         scores = list(map(repr, lowered_scores))
     line_start = f"{encode_id(query)} Q0 "
     line_end = f" {tag}\n"
-    # A list is filled by slices: there is no Python step for each of millions of lines.
+    # Four parts a hit: the end of one line with the start of the next, document, rank,
+    # score. They are filled by slices: no Python step for each of millions of lines.
     parts = [line_end + line_start] * (4 * len(scores))
     parts[0] = line_start
     parts[1::4] = _encode_ids(ranking.doc_ids)
@@ -159,7 +164,10 @@ def _rank_fields(count: int) -> list[str]:
 
 
 def strictly_falling(scores: Floats) -> list[float] | None:
-    """Return scores that fall strictly, as doubles and 32-bit floats; None if they do.
+    """Return scores lowered until they fall strictly, as doubles and 32-bit floats.
+
+    None if the given ones fall strictly and fit 32 bits. Scores beyond that range
+    become its end; where there is no room below, those before are raised.
 
     >>> strictly_falling(np.array([0.5, 0.5]))
     [0.5, 0.4999999701976776]
@@ -175,7 +183,19 @@ def strictly_falling(scores: Floats) -> list[float] | None:
         if singles[i] >= singles[i - 1]:
             singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
             falling_scores[i] = float(singles[i])
+    if np.isneginf(singles[-1]):
+        _raise_last(singles)
+        falling_scores = singles.tolist()
     return falling_scores
+
+
+def _raise_last(singles: npt.NDArray[np.float32]) -> None:
+    """Raise the last scores, which left the range, so that they fit and fall."""
+    singles[-1] = -MAX_FLOAT32
+    for i in range(len(singles) - 2, -1, -1):
+        if singles[i] > singles[i + 1]:
+            return
+        singles[i] = np.nextafter(singles[i + 1], np.float32(np.inf))
 
 
 def write_trec_qrels(

@@ -309,6 +309,7 @@ def test_written_judgments_are_read_unchanged(tmp_path, judgments):
 
 @same_folder
 @example({"q": {"a": 1e300, "b": 1e39, "c": -1e39}})
+@example({"q": {"a": 0.0, "b": -1e39, "c": -2e39, "d": -3e39}})
 @example({"\ufeffq": {"\ufeffd": 1.0}})
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
 def test_written_rankings_are_read_in_their_order(tmp_path, run):
