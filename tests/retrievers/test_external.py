@@ -499,3 +499,15 @@ def test_a_mended_service_is_asked_again(tmp_path, bad_reply, reason, fresh):
         mended = run(path, RunOptions(tmp_path / "out"))
     assert not mended.manifest.failed
     assert {hits.doc_ids for hits in mended.rankings("ours").values()} == {("apple",)}
+
+
+def test_the_headline_of_a_failed_service_closes_its_brackets(tmp_path, capsys):
+    with serving(Service(always="503")) as provider:
+        block = SERVICE_BLOCK.format(url=provider.url) + "patience = 0.1\n"
+        path = small.experiment(tmp_path, retrievers=BM25 + block)
+        results = run(path, RunOptions(tmp_path / "out"))
+    assert "(tried " in dict(results.manifest.failed)["ours"]
+    print_results(results, quiet=False, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    headline = printed[printed.index("No recommendation") :].partition(" bm25 ")[0]
+    assert headline.count("(") == headline.count(")") == 1, headline
