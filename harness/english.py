@@ -175,7 +175,11 @@ def percent_text(share: float, digits: int = 3) -> str:
 
     >>> percent_text(0.95), percent_text(0.99996), percent_text(0.076, digits=2)
     ('95', '99.996', '7.6')
+    >>> percent_text(1.0, digits=2)
+    '100'
     """
+    if share == 1:
+        return "100"
     text = f"{100 * share:.{digits}g}"
     while share < 1 and float(text) >= 100:
         digits += 1

@@ -85,7 +85,7 @@ class OverBudget(BackendError):
 
 
 class UnreadableReplies(BackendError):
-    """Many replies of a model could not be read, and none could: no more requests."""
+    """None of a model's first replies could be read: no more are requested."""
 
 
 class NotConfirmed(HarnessError):

@@ -35,7 +35,8 @@ class ExternalRetriever(Configured, Retriever):
     unknown_hits: UnknownHitsPolicy = ""
     """What hits outside the data set count as: "irrelevant"; else many are an error."""
     _known: KnownDocuments | None = None
-    _is_contradiction_noted: bool = False
+    _has_noted_hits: bool = False
+    """Whether it noted queries without hits, and scores that contradict ranks."""
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Store only ids and titles, to match the hits with."""
@@ -57,7 +58,7 @@ class ExternalRetriever(Configured, Retriever):
         Raises:
             BackendError: none of five queries or more has a hit.
         """
-        if self._is_contradiction_noted:
+        if self._has_noted_hits:
             return
         has_hits = any(len(scores) for _, scores in score_lists)
         if len(score_lists) >= MIN_UNANSWERED and not has_hits:
@@ -77,9 +78,9 @@ class ExternalRetriever(Configured, Retriever):
 
         Single queries are timed after all queries were answered.
         """
-        if self._is_contradiction_noted:
+        if self._has_noted_hits:
             return
-        self._is_contradiction_noted = True
+        self._has_noted_hits = True
         for query_id in contradictions.tied:
             meter.note("tied-run-query", query_id)
         for query_id in contradictions.rising:

@@ -204,12 +204,12 @@ def _scale_by_distribution(scores: Floats) -> list[float]:
 def _scale_by_range(scores: Floats, minimum: float | None) -> list[float]:
     """Return (score - lowest) / (highest - lowest) of each score.
 
+    In a range of no width: without a minimum all scores are the highest, so each is 1;
+    with one, all are the lowest that was possible, so each is 0.
+
     Args:
         scores: in descending order.
         minimum: the lowest of the range; None for the lowest of the scores.
-
-    A range of no width: without a minimum all scores are the highest, so each is 1;
-    with one, all are the lowest that was possible, so each is 0.
     """
     if not len(scores):
         return []

@@ -90,11 +90,12 @@ class StageTotals:
 class Meter:
     """The observations of one retriever, passed to every call that works for it.
 
-    A stage is one of "load", "embed-documents", "index", "embed-queries", "search",
-    "search-exact" (for the recall of an approximate search), "fuse", "rerank",
-    "latency". Counts belong to the innermost open stage. The names in costs.csv are
-    calls, texts, cached, tokens, usd; any other count (retries, lost_tokens, …) goes to
-    the data quality of the manifest. Safe for many threads.
+    The stages of a retriever are "load", "embed-documents", "index", "embed-queries",
+    "search", "search-exact" (for the recall of an approximate search), "fuse",
+    "rerank", "collapse", "count-tokens" and "latency"; a run has further ones, such as
+    "judge" and "scoring". Counts belong to the innermost open stage. The names in
+    costs.csv are calls, texts, cached, tokens, usd; any other count (retries,
+    lost_tokens, …) goes to the data quality of the manifest. Safe for many threads.
     """
 
     def __init__(
@@ -206,10 +207,9 @@ class Meter:
     def note(self, kind: str, id: str) -> None:
         """Note the id of a document or query for the data quality of the manifest.
 
-        Kinds for documents are "empty", "truncated", "zero-vector", "not-in-corpus";
-        for queries "truncated-query", "zero-vector-query", "truncated-pair",
-        "no-hit-query", "nothing-matches-query", "not-answered-query",
-        "repeated-hit-query". A query's id is never noted under a documents' kind.
+        Kinds are, for documents, "empty", "truncated", "not-in-corpus" and others; for
+        queries "truncated-query", "no-hit-query" and others; "matched-hit" has a text
+        with two ids. A query's id is never noted under a documents' kind.
         """
         with self._lock:
             self._notes.setdefault(kind, []).append(id)

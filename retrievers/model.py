@@ -1,4 +1,8 @@
-"""The protocol of models."""
+"""The protocol of models.
+
+A model answers one request at a time. The cache, and which texts go into a request, are
+in `retrievers.embedder` and `retrievers.reranked`.
+"""
 
 from __future__ import annotations
 

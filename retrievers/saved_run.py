@@ -111,13 +111,14 @@ class SavedRun(ExternalRetriever):
             for query in missing_queries:
                 meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
+            # A query that is timed by itself may be one without hits.
             is_timed = len(queries) == 1
             if queries and not is_timed and len(missing_queries) == len(queries):
                 raise BackendError(
                     f"{self._shown_path} answers none of the queries, but such as "
                     f"{next(iter(run))!r}: its ids have to be those of the data set"
                 )
-            if not self._is_contradiction_noted:
+            if not self._has_noted_hits:
                 self._note_contradictions(self._contradictions(run), meter)
             hit_lists = [run.get(query.id, NO_SAVED_HITS) for query in queries]
             rankings = [ranked(hits.doc_ids, hits.scores, depth) for hits in hit_lists]

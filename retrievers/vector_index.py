@@ -123,6 +123,7 @@ class CollectionBuilder:
     def _add_window(self, window: Sequence[PassageInContext], meter: Meter) -> None:
         """Embed some passages and add their vectors to the collection."""
         passages = [passage for passage, _ in window]
+        # Empty, or one for each: whether there are any depends on the encoder.
         contexts = [context for _, context in window if context]
         texts = [self._embedded_text(passage, context) for passage, context in window]
         self._distinct_texts += _count_distinct(texts, contexts)

@@ -1,6 +1,8 @@
 """The answers of systems, judged.
 
-overlap          tokens of any language; BLEU, chrF, ROUGE, exact match, token F1
-ragchecker       the measures of this paper, as pure functions of verdicts
-answer_measures  RAGAS's, and the table of all
+judge_folder  asks the judge that an experiment declares, and stores its verdicts
+score         computes the measures from the stored verdicts, and compares the systems
+measures      the table of all measures, and RAGAS's
+ragchecker    the measures of this paper, as pure functions of verdicts
+text_overlap  BLEU, chrF, ROUGE, exact match, token F1
 """

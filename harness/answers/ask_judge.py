@@ -1,4 +1,8 @@
-"""Every request to a judge."""
+"""Every request to a judge of answers.
+
+Claims come first, since a verdict is on a claim and a text; then verdicts, then
+opinions on passages and responses. What the folder has is not requested again.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +38,7 @@ def ask_judge(
 ) -> JudgeReadings:
     """Request everything that is unknown, and store the replies in the folder.
 
-    The tasks are stored one after the other.
+    The tasks are stored one after the other: claims, verdicts, opinions.
 
     Args:
         folder: of the answers; claims.jsonl, verdicts.jsonl and opinions.jsonl are
@@ -60,7 +64,7 @@ def ask_judge(
         lambda text: readings.claims.get(text) is not None,
         judge.claims,
     )
-    readings.claims.update(claims)
+    readings.claims.update(claims)  # the cases read them there
     judge_files.append_claims(folder, identity, claims)
     pairs: list[ClaimPassage] = []
     for case in cases:

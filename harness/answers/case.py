@@ -1,15 +1,7 @@
 """One answer with its verdicts.
 
-For every claim of a reference answer it shows where the claim was lost: in the
-retriever or in the generator.
-
-answered         the response states it
-contradicted     the response contradicts it (noise)
-not retrieved    no context supports it, and the response does not state it
-                 (the retriever's loss)
-not used         a context supports it, and the response does not state it
-                 (the generator's loss)
-unknown          a verdict is missing
+A `Case` looks up in the judge's readings which text entails which claim; a missing
+verdict is unknown (None), never a no. `measures` and `claim_fates` compute from it.
 """
 
 from collections.abc import Sequence

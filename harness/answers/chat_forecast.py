@@ -1,4 +1,8 @@
-"""What a chat judge would cost."""
+"""What a chat judge would cost.
+
+`ForecastChat` takes the model's place in a dry run, of answers (`forecast`) as of a
+run's hits (`forecast_claims`).
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -76,7 +80,7 @@ class ClaimsForecast(NamedTuple):
     judge: str
     """Its name in every verdict."""
     pairs: int
-    """Claims against documents."""
+    """Number of pairs of a claim and a document."""
     requests: ChatForecast
 
 
@@ -88,7 +92,7 @@ def forecast_claims(
     *,
     cache: Cache,
 ) -> ClaimsForecast:
-    """Forecast the requests to a chat model if retrievers share no document.
+    """Forecast the requests of a run as if its retrievers shared no document.
 
     The data set's first documents are used as retrieved ones, and the cache is assumed
     to be empty.

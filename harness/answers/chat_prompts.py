@@ -12,10 +12,10 @@ from retrievers.services.chat_replies import quote_text, reply_schema
 PROMPT_MARKS = re.compile(
     r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE
 )
-
+"""The beginning of a mark, which no quoted text may hold."""
 
 MAX_CLAIMS_PER_REQUEST = 5
-"""Claims in one request, at most: with more, models lose count."""
+"""Claims, or sentences, in one request, at most: with more, models lose count."""
 QUESTIONS_PER_ANSWER = 3
 """Questions generated from one answer, as in RAGAS."""
 _DATA = (

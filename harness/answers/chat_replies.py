@@ -40,7 +40,7 @@ def read_claims(reply: str) -> tuple[str, ...] | None:
 
 
 def read_rating(reply: str) -> int | None:
-    """The rating 0, 1 or 2 of a reply."""
+    """The rating 0, 1 or 2 of a reply; None if it has none."""
     rating = (parse_single_object(reply) or {}).get("rating")
     if not isinstance(rating, int) or isinstance(rating, bool):
         return None
@@ -48,7 +48,7 @@ def read_rating(reply: str) -> int | None:
 
 
 def read_questions(reply: str) -> GeneratedQuestions | None:
-    """The questions of a reply, each with whether the answer was evasive."""
+    """The questions of a reply, each with whether the answer was evasive; or None."""
     questions = _read_list(reply, "questions", _is_text, QUESTIONS_PER_ANSWER)
     noncommittal = _read_list(reply, "noncommittal", _is_boolean, QUESTIONS_PER_ANSWER)
     if questions is None or noncommittal is None:

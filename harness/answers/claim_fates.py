@@ -1,4 +1,8 @@
-"""What became of each claim."""
+"""What became of each claim.
+
+A claim of a reference answer that the response does not state was lost: by the
+retriever if no context supports it, else by the generator.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -44,7 +48,9 @@ class ResponseClaim(NamedTuple):
 
     claim: str
     support: str
-    """reference, contexts, both, nothing, or unknown."""
+    """What entails it: "reference", "contexts", "reference and contexts", "nothing"; or
+    "unknown".
+    """
 
 
 class TracedAnswer(NamedTuple):
@@ -58,7 +64,7 @@ class TracedAnswer(NamedTuple):
 
     @property
     def lost_claims(self) -> int:
-        """The number of claims that the response does not state."""
+        """The number of claims that the response is not known to state."""
         return sum(claim.fate != "answered" for claim in self.claims)
 
 
@@ -67,7 +73,9 @@ class FateShare(NamedTuple):
 
     fate: ClaimFate
     claims: int
+    """Number of claims with this fate, over all queries."""
     mean: float
+    """Mean over queries of the share of a query's claims that have it."""
     interval: Interval
 
 
@@ -107,6 +115,7 @@ def trace_claims(case: Case) -> TracedAnswer:
 def _fate(case: Case, claim: str) -> ClaimFate:
     is_stated = case.entails(case.answer.response, claim)
     is_retrieved = case.context_truth(claim)
+    # What is known may decide, even if another verdict is missing.
     if is_stated:
         return "answered"
     if case.readings.verdict_word(claim, case.answer.response) == "contradicted":
@@ -172,9 +181,9 @@ class ClaimsSection:
     shares: Mapping[str, list[FateShare]]
     """System -> the share of each fate."""
     answers: list[QueryAnswers]
-    """Those that lost the most claims."""
+    """Those to queries that lost the most claims."""
     left: int
-    """Queries that are not shown."""
+    """Number of queries that are not shown."""
 
 
 def claims_section(

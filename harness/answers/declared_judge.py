@@ -1,4 +1,4 @@
-"""The judge that an experiment declares."""
+"""The judge that an experiment declares: from its table to a `Judge`."""
 
 from harness.answers.chat_judge import ModelJudge
 from harness.answers.judge import Judge

@@ -1,4 +1,8 @@
-"""What judging answers would take."""
+"""What judging answers would take.
+
+A chat model's requests are counted by a dry run with `ForecastChat`; a local judge has
+none, so that only its verdicts and texts are counted.
+"""
 
 import shutil
 from pathlib import Path
@@ -26,11 +30,11 @@ class JudgingForecast(NamedTuple):
 
     judge: str
     verdicts: int
-    """Pairs of claim and text without a verdict."""
+    """Number of pairs of claim and text without a verdict."""
     texts: int
-    """Texts without extracted claims."""
+    """Number of texts without extracted claims."""
     calls: int | None
-    """Requests of all tasks; None for a local judge."""
+    """Number of requests of all tasks; None for a local judge."""
     tokens: int | None
     usd: float | None
 

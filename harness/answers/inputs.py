@@ -22,7 +22,7 @@ class AnswerInputs:
     """Queries with a reference answer or claims: only these can be measured."""
     systems: tuple[System, ...]
     ignored_queries: int
-    """Queries of the data set without a reference answer and without claims."""
+    """Number of queries without a reference answer and without claims."""
 
     @property
     def judge(self) -> JudgeConfig:
@@ -36,9 +36,9 @@ class SystemCounts(NamedTuple):
     system: str
     answers: int
     missing: int
-    """Queries with a reference but no answer: each counts as an empty answer."""
+    """Number of measured queries without an answer: each counts as an empty one."""
     empty: int
-    """Empty answers."""
+    """Number of empty answers in the file."""
     without_contexts: int
 
 

@@ -1,4 +1,8 @@
-"""The judging of a folder of answers."""
+"""The judging of a folder of answers.
+
+One process at a time asks the judge (`ask_judge`) and stores what it says; `score`
+computes the measures afterwards, without a request.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,14 +27,15 @@ class VerdictCounts(NamedTuple):
 
     judge: str
     verdicts: int
+    """Number of pairs of claim and text with a verdict."""
     unreadable: int
-    """Pairs without a verdict: null, which is not "no"."""
+    """Number of pairs without one: null, which is not "no"."""
     claims_missing: int
-    """Texts whose claims could not be read."""
+    """Number of responses whose claims could not be read."""
     truncated: int = 0
-    """Items with a truncated text, in this call."""
+    """Number of items with a truncated text, in this call."""
     without_schema: int = 0
-    """Replies of a server that supports no schema, in this call."""
+    """Number of replies of a server that supports no schema, in this call."""
 
     def lines(self) -> Iterator[str]:
         """The output of `harness answers judge`."""

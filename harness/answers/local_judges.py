@@ -1,4 +1,8 @@
-"""Judges that are no chat models."""
+"""Judges that are no chat models.
+
+They work on this machine: one compares words, one is a model of natural language
+inference. Neither splits texts into claims as a reader would: a claim is a sentence.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

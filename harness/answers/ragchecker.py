@@ -49,7 +49,7 @@ class Entailments:
 
 
 def precision(entailments: Entailments) -> float | None:
-    """Precision: claims of the response that the reference entails / claims of it.
+    """Precision: the response's claims that the reference entails / all of them.
 
     Range 0 to 1; undefined for a response without a claim.
     """
@@ -57,7 +57,7 @@ def precision(entailments: Entailments) -> float | None:
 
 
 def recall(entailments: Entailments) -> float | None:
-    """Recall: claims of the reference that the response entails / claims of it.
+    """Recall: the reference's claims that the response entails / all of them.
 
     Range 0 to 1; undefined for a reference without a claim.
     """
@@ -77,7 +77,7 @@ def f1(entailments: Entailments) -> float | None:
 
 
 def claim_recall(entailments: Entailments) -> float | None:
-    """Claim recall: claims of the reference that any passage entails / claims of it.
+    """Claim recall: the reference's claims that any passage entails / all of them.
 
     The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0
     if nothing was retrieved.
@@ -112,7 +112,7 @@ def context_utilization(entailments: Entailments) -> float | None:
 
 
 def faithfulness(entailments: Entailments) -> float | None:
-    """Faithfulness: claims of the response that any passage entails / claims of it.
+    """Faithfulness: the response's claims that any passage entails / all of them.
 
     Range 0 to 1; undefined for a response without a claim. With hallucination and
     self-knowledge it adds up to 1.
@@ -121,7 +121,7 @@ def faithfulness(entailments: Entailments) -> float | None:
 
 
 def hallucination(entailments: Entailments) -> float | None:
-    """Hallucination: claims of the response that nothing entails / claims of it.
+    """Hallucination: the response's claims that nothing entails / all of them.
 
     Neither a passage nor the reference entails them. Range 0 to 1, low is good;
     undefined for a response without a claim.
@@ -132,7 +132,7 @@ def hallucination(entailments: Entailments) -> float | None:
 
 
 def self_knowledge(entailments: Entailments) -> float | None:
-    """Self-knowledge: right claims of the response that no passage entails / claims.
+    """Self-knowledge: the response's right claims that no passage entails / all claims.
 
     Range 0 to 1; undefined for a response without a claim. Neither high nor low is
     better.
@@ -142,7 +142,7 @@ def self_knowledge(entailments: Entailments) -> float | None:
 
 
 def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
-    """Noise sensitivity: wrong claims that a relevant passage entails / claims.
+    """Noise sensitivity: wrong claims that a relevant passage entails / all claims.
 
     A passage is relevant if it entails any claim of the reference. Range 0 to 1, low is
     good; undefined for a response or a reference without a claim.
@@ -151,7 +151,7 @@ def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
 
 
 def noise_sensitivity_in_irrelevant(entailments: Entailments) -> float | None:
-    """Noise sensitivity: wrong claims that only irrelevant passages entail / claims.
+    """Noise sensitivity: wrong claims that only irrelevant passages entail / all.
 
     Range 0 to 1, low is good; undefined for a response or a reference without a claim.
     With the noise in relevant passages and hallucination it adds up to 1 - precision.

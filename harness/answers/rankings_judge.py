@@ -1,4 +1,8 @@
-"""The judged claims of a run."""
+"""The judged claims of a run.
+
+Each claim of a query is judged against each document that a retriever found for it,
+down to the depth of the measures. `ask_judge` judges the answers of systems.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -173,7 +177,7 @@ def judge_rankings(
             the cache.
     """
     readings = JudgeReadings()
-    readings.claims = _read_claims(folder, judge, queries, earlier_readings)
+    readings.claims = _claims_of_references(folder, judge, queries, earlier_readings)
     pairs = list(_claim_passages(queries, retrieved, readings))
     verdicts: dict[ClaimPassage, EntailmentWord | None] = {}
     for pair in pairs:
@@ -194,16 +198,17 @@ def judge_rankings(
     return claims_by_query(queries, readings, digests)
 
 
-def _read_claims(
+def _claims_of_references(
     folder: Path,
     judge: Judge,
     queries: Sequence[Query],
     earlier_readings: JudgeReadings,
 ) -> dict[str, tuple[str, ...] | None]:
-    """Return the claims that the judge extracts from references without claims.
+    """Return the claims of reference answers that came without claims.
 
-    Reference answer -> its claims, None if the reply was unreadable. These and the
-    claims that came with the data are stored, each text once.
+    The judge extracts them, if it has not in an earlier run. Reference answer -> its
+    claims, None if the reply was unreadable. These and the claims that came with the
+    data are stored, each text once.
     """
     store_authored_claims(folder, queries)
     references = [

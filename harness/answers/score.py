@@ -1,4 +1,8 @@
-"""Answers to scores."""
+"""Answers to scores.
+
+The measures are computed from the answers and the stored verdicts of the judge, each
+for each query, and the systems compared as retrievers are.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

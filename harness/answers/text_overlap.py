@@ -1,4 +1,8 @@
-"""An answer against its references."""
+"""An answer against its references.
+
+These measures compare texts alone and need no judge. Without a reference they are
+undefined (None); of several references BLEU uses all at once, the others the best.
+"""
 
 from __future__ import annotations
 

@@ -34,13 +34,14 @@ SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![」』）)\"'。！？!?\[])|(
 follows; after a full stop with white space; at the end of a line.
 """
 TOKEN_PATTERN = regex.compile(rf"(?V1)[{WORD_CHARACTERS}_]")
+"""A token without such a character is punctuation."""
 
 
 def choose_tokenizer(texts: Iterable[str]) -> Tokenizer:
     """Choose a tokenizer by the script.
 
-    "char" if a fifth of the letters need no spaces, else "13a". It does not depend on
-    installed packages: dictionaries are used only if they are named.
+    "char" if more than a fifth of the letters need no spaces, else "13a". It does not
+    depend on installed packages: dictionaries are used only if they are named.
 
     >>> choose_tokenizer(["survey on customer satisfaction"])
     '13a'

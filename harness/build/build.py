@@ -1,4 +1,8 @@
-"""A loaded experiment to objects."""
+"""A loaded experiment to objects.
+
+Retrievers are built without their models, the data set is read, and its labels are
+graded and tried with every measure. The problems of all of these are raised together.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -64,11 +68,12 @@ def _build(
 ) -> BuiltExperiment:
     """Build the parts one by one, and collect the problems of all of them.
 
-    The data set's problems come before those of the retrievers, which are built first.
+    Retrievers are built first, since their filters name fields of the documents; their
+    problems come last all the same.
     """
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
-    retrievers: tuple[BuiltRetriever, ...] | None = None
+    retrievers: tuple[BuiltRetriever, ...] = ()
     with collect_errors(retriever_problems, in_file):
         retrievers = build_retrievers(loaded.experiment.retrievers)
     problems: list[Problem] = []
@@ -84,11 +89,11 @@ def _build(
     units: QueryUnits | None = None
     if dataset is not None:
         with collect_errors(problems, in_file):
-            problems += _filter_field_problems(loaded, retrievers or (), dataset)
+            problems += _filter_field_problems(loaded, retrievers, dataset)
             labels = _grade(loaded, dataset)
             units = _query_units(loaded, dataset, labels)
     problems += retriever_problems
-    if problems or not (dataset and labels and units and retrievers):
+    if problems or dataset is None or labels is None or units is None:
         raise InputError(problems)
     question = loaded.question
     return BuiltExperiment(

@@ -1,4 +1,8 @@
-"""A retriever ready to answer."""
+"""A retriever ready to answer.
+
+A run asks it about its parts, which may be retrievers of the experiment themselves:
+their costs and their trials are their own.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +40,7 @@ class BuiltRetriever:
     {query}.
     """
     min_score: float | None = None
-    """Hits with a lower score are dropped."""
+    """Hits with a lower score are dropped; None: no hits are."""
     trials: int = 1
     """How often it answers all queries: at least as often as any of its parts."""
 
@@ -49,7 +53,7 @@ class BuiltRetriever:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it gives the same answer each time, except parts with a name."""
+        """Whether it gives the same answer each time, if its parts with a name do."""
         return all(without_filter(part).repeatable for part in self.own_parts)
 
     @property

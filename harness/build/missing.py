@@ -1,4 +1,8 @@
-"""Missing requirements of a retriever's part."""
+"""Missing requirements of a retriever's part.
+
+These are what only the environment can tell: a key, a price, the queries of a saved
+run. Each problem names the retriever.
+"""
 
 from __future__ import annotations
 

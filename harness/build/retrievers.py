@@ -1,4 +1,8 @@
-"""Configurations to retrievers."""
+"""Configurations to retrievers.
+
+Retrievers are built after those that they use. Parts of equal tables are one object, so
+that documents are embedded and indexed once; only an agent has retrievers of its own.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +78,7 @@ def build_retrievers(
 
 
 def _trials(config: RetrieverConfig, trials_by_name: Mapping[str, int]) -> int:
-    """Return how often a retriever answers: as often as the part that does most."""
+    """Return how often a retriever answers: at least as often as each of its parts."""
     trials = [config.own_trials]
     for part in direct_parts(config):
         match part:

@@ -97,9 +97,12 @@ def clear(
     """  # noqa: D205
     from retrievers.cache import Cache, default_cache_path
 
-    if (fingerprint is None) != everything:
+    if fingerprint is None and not everything:
         remedy = "`harness cache info` lists them; or --all"
         raise InputError(Problem("FINGERPRINT", "is missing", remedy))
+    if fingerprint is not None and everything:
+        remedy = "name one, or give --all alone"
+        raise InputError(Problem("FINGERPRINT", "cannot go with --all", remedy))
     if store is not None:
         from retrievers.stores.connection import list_collections
 

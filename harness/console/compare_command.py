@@ -1,4 +1,8 @@
-"""The command `compare`."""
+"""The command `compare`.
+
+What its first path is decides what is compared: a .csv file of scores, results folders
+(of one data set, or of several), or qrels followed by run files.
+"""
 
 from __future__ import annotations
 

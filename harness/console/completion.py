@@ -77,7 +77,8 @@ def complete_results_retrievers(ctx: Context, incomplete: str) -> list[str]:
 def _typed_paths(ctx: Context) -> Sequence[Path]:
     """The files and folders of a line that is not finished.
 
-    While an option lacks its value, they are in `args`.
+    While an option lacks its value, they are in `args`. A baseline of `gate` is in the
+    folder of `--from`.
     """
     source = ctx.params.get("source")
     return [Path(path) for path in ([source] if source else ctx.args)]

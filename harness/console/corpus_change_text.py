@@ -103,9 +103,9 @@ class ChangedRetrieverRow(NamedTuple):
     judged_before: float
     judged_after: float
     to_label: int
-    """Pairs of a query and a new document among its first hits, without a label."""
+    """How many new documents among the queries' first hits have no label."""
     displaced: int
-    """Queries that lost a relevant document to new ones."""
+    """How many queries lost a relevant first hit to a new document that is not."""
 
 
 def changed_retriever_rows(change: CorpusChange) -> list[ChangedRetrieverRow]:

@@ -1,4 +1,9 @@
-"""The command `gate`."""
+"""The command `gate`.
+
+It reads the arguments and prints; `evaluation.gate` decides, and `wording.verdicts`
+says it. With --format github the result is an annotation of a job, and what was
+compared goes to the job's summary.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 def annotate_workflow(
     table: str, sentence: str, *, fails: bool, outcome: str, run_label: str
 ) -> None:
-    """Print the annotation, and add what is compared to the summary of the job.
+    """Print an annotation for GitHub, and add what is compared to the job's summary.
 
     Outside of a job, the summary is printed.
 

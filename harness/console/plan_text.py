@@ -1,4 +1,8 @@
-"""A plan as text."""
+"""A plan as text.
+
+One line sums it up (`plan_sentence`); `plan_details` has the retrievers, and where
+prices and times come from.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -83,8 +87,8 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
         yield _judge_note(plan.judging)
     if any(row.minutes is None for row in plan.rows):
         yield (
-            "time: how fast a local model is on this machine is unknown before its "
-            "first run"
+            "time: how fast a local model is on this machine is read from its last run "
+            "in the results folder; there is none"
         )
     if not all(row.exact for row in plan.rows):
         yield (

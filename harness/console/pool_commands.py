@@ -99,7 +99,7 @@ def pool(
         as_json=as_json,
         path=str(output),
         digest=drawn_pool.digest,
-        pairs=drawn_pool.pairs,
+        pairs=drawn_pool.pair_count,
         **drawn_pool.drawn.model_dump(),
     )
 
@@ -112,7 +112,7 @@ def _pool_lines(
         yield f"left out: {queries} equal to another but for case and white space"
     drawn = drawn_pool.drawn
     queries = count_of(drawn.population, "query")
-    pairs = count_pairs(drawn_pool.pairs)
+    pairs = count_pairs(drawn_pool.pair_count)
     yield f"{path}: {drawn.sampled:,} of {queries}, {pairs} to judge"
     command = f"harness judge {quote(str(path))}"
     if audience == "llm":
@@ -180,7 +180,7 @@ def judge(
     )
     path = output or Path("judge.html")
     write_judging_page(path, pool_to_judge)
-    pairs = count_pairs(pool_to_judge.pairs)
+    pairs = count_pairs(pool_to_judge.pair_count)
     lines = [
         f"{path}: {pairs} to judge, {repeats_sentence(pool_to_judge)}",
         "open it in a browser, or send it to a judge",
@@ -192,7 +192,7 @@ def judge(
         as_json=as_json,
         path=str(path),
         digest=pool_to_judge.digest,
-        pairs=pool_to_judge.pairs,
+        pairs=pool_to_judge.pair_count,
     )
 
 

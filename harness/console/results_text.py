@@ -1,4 +1,9 @@
-"""Results as text."""
+"""Results as text.
+
+`print_results` prints one run, `print_listing` a folder of runs, `print_scores` the
+scores of any tool, each for people or as JSON. `verdict_text` is the part that all
+comparisons share: the verdict, the leaderboard, its notes.
+"""
 
 from __future__ import annotations
 
@@ -245,7 +250,7 @@ def verdict_text(
             yield text_line(shorten(sentence))
     shown_board = _shown_board(evaluation.board, explain=explain)
     tables = leaderboard_in_letters(shown_board, width=width, costs=costs)
-    yield next(tables)
+    yield next(tables)  # the leaderboard
     yield from _leaderboard_notes(evaluation, shown_board)
     warnings = [*verdict.alerts, *notes]
     for warning in warnings if explain else warnings[:MAX_PRINTED_WARNINGS]:

@@ -1,4 +1,7 @@
-"""The commands on runs."""
+"""The commands on runs.
+
+`run`, `demo`, `report`, `reproduce`, `init` and `export`.
+"""
 
 import shlex
 from pathlib import Path
@@ -72,7 +75,8 @@ def run(
             )
             try:
                 files = load_files(experiment, code=not no_code)
-                finished = explain and read_finished_files(files, options)
+                # --explain prints a run that is finished again.
+                finished = read_finished_files(files, options) if explain else []
                 finished = finished or run_files(files, options)
             finally:
                 if progress.spent:

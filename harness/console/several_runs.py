@@ -1,4 +1,8 @@
-"""Several experiments, run in turn."""
+"""Several experiments, run in turn.
+
+An experiment may have several data sets: so each file is a list of loaded experiments,
+and each run a list of results, one for each set.
+"""
 
 from __future__ import annotations
 
@@ -103,12 +107,19 @@ def run_files(
 def print_several_runs(
     runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool
 ) -> None:
-    """Print the whole result of one experiment; of several, a line for each."""
+    """Print the whole result of one experiment; of several, a line for each.
+
+    Of several data sets of which one has no labels, a line for each, too.
+
+    Raises:
+        BackendError: a retriever failed.
+    """
     from harness.records.data_sets_csv import holds_sets
 
     first_sets = runs[0]
-    all_scored = all(results.scored for results in first_sets[1:])
-    if len(runs) > 1 or not all_scored:
+    # Sets are compared only if all have scores; one run alone may do without.
+    has_own_text = len(first_sets) == 1 or all(results.scored for results in first_sets)
+    if len(runs) > 1 or not has_own_text:
         _print_run_lines(runs, quiet=quiet, as_json=as_json)
     elif len(first_sets) > 1 or holds_sets(first_sets[0].folder.parent):
         print_sets(first_sets, quiet=quiet, as_json=as_json)

@@ -1,4 +1,8 @@
-"""Values in the cells of a row."""
+"""Values in the cells of a row.
+
+A declared name may be a path into objects (`outputs.ids`), or several columns that
+together are an id (`file,page`).
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -79,6 +83,7 @@ def _join_id_parts(parts: Sequence[Any]) -> Any:
     >>> _join_id_parts(["house.pdf", "[1, 3]"])
     ['house.pdf#1', 'house.pdf#3']
     """
+    # The first is the name of a document, which may have commas.
     parts = [parts[0], *map(_listed_numbers, parts[1:])]
     lengths = {len(part) for part in parts if isinstance(part, list)}
     if len(lengths) > 1:

@@ -1,4 +1,9 @@
-"""One pass over the documents."""
+"""One pass over the documents.
+
+`check_documents` collects the ids, what labels may name documents by, and a digest; of
+the documents it keeps a sample alone. Later passes are `reread_documents`, which
+compares the digest, and `documents_with_text`, which looks for texts that labels quote.
+"""
 
 import hashlib
 import json
@@ -41,6 +46,7 @@ class CheckedDocuments:
     """Value of the field that labels name, if any -> the documents with it; the first
     represents the others."""
     by_field: bool = False
+    """Whether labels name documents by that field, not by their ids."""
     field_names: set[str] = field(default_factory=set)
     digest: str = ""
     sample: tuple[Document, ...] = ()
@@ -83,7 +89,7 @@ class CheckedDocuments:
         return f"{noun} look like {min(names)!r};"
 
     def add_key(self, document: Document, match: tuple[str, ...]) -> bool:
-        """Add the value by which labels name a document; False if it has none."""
+        """Add the value by which labels name a document; False if it lacks a field."""
         values = [document.fields.get(field_name, "") for field_name in match]
         if not all(values):
             return False

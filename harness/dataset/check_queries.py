@@ -1,4 +1,8 @@
-"""Problems of queries."""
+"""Problems of queries.
+
+`check_queries` comes before labels are read; the rest decides after it which queries
+are searched, and notes those without a score.
+"""
 
 from collections.abc import Mapping
 
@@ -58,7 +62,10 @@ def note_unscored_queries(
     is_beginning: bool,
     problems: ReadProblems,
 ) -> None:
-    """Count the queries without a score: without relevant documents, or labels."""
+    """Note the queries without a score: without relevant documents, or labels.
+
+    Queries without labels are not noted if there are problems: these may be the reason.
+    """
     _note_irrelevant(queries, labels, problems)
     if problems:
         return
@@ -79,7 +86,10 @@ def note_unscored_queries(
 def _note_irrelevant(
     queries: Mapping[str, Query], labels: Mapping[str, Labels], problems: ReadProblems
 ) -> None:
-    """Count the labelled queries without a relevant label."""
+    """Note the labelled queries without a relevant label.
+
+    A query that is said to have no answer must have none; if it has, it is a problem.
+    """
     for query_id, query_labels in labels.items():
         query = queries[query_id]
         if query.unanswerable and query_labels.relevant:

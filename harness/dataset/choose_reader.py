@@ -1,4 +1,8 @@
-"""Which format a reference has."""
+"""Which format a reference has.
+
+`open_source` sees what is there, asks the readers in their order which of them reads
+it, and opens it with the first that does. If none does, the problem says why.
+"""
 
 import shlex
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Binary tables."""
+"""Binary tables: workbooks, Parquet, Arrow."""
 
 from __future__ import annotations
 

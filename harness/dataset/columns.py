@@ -1,4 +1,9 @@
-"""Declared names of columns."""
+"""Declared names of columns.
+
+`Columns.name` says which column of a row has a kind: the id of a document, a query, a
+grade. A declared column counts before one with a usual name (`usual_names`), which is
+free only if it is declared as nothing else. `placed_row` reads the cells.
+"""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -124,7 +129,7 @@ class Columns:
         if FLAG_COLUMN not in row.cells or self.usual_names is not None:
             return False
         if any(map(self.is_declared, LABEL_KINDS)):
-            return False
+            return False  # the declaration says what is a label
         return bool(_columns_named(row, FLAGGED_DOCUMENT_NAMES))
 
     def _find_by_usual_names(self, kind: str, row: Row) -> str | None:
@@ -146,7 +151,7 @@ class Columns:
         if kind != "label_document" or self.name("grade", row) is not None:
             return set()
         if row.cells.keys() >= DRAFT_COLUMNS:
-            return set()
+            return set()  # a person kept the query for this document
         return _columns_named(row, NEUTRAL_DOCUMENT_NAMES)
 
     def _columns_of_other_kinds(self, kind: str) -> set[str]:

@@ -74,6 +74,7 @@ class ConversionProcess:
             finally:
                 timer.cancel()
                 is_too_late = time.monotonic() - started >= MAX_SECONDS
+                # After so long the timer may have killed it, even behind its reply.
                 if not reply or is_too_late:
                     self._stop()
         if reply:

@@ -58,7 +58,8 @@ def convert_file(file: File, *, by_page: bool = False) -> ConvertedText:
         InputError: it cannot be read.
     """
     raw = file.read()
-    # Older versions read damaged files as plain text: their cache is not used.
+    # "no navigation" sets these apart from the cached conversions of older versions,
+    # which kept navigation, and read damaged files as plain text.
     form = "pages" if by_page else "no navigation"
     version_key = f"{version('markitdown')}, {form}\0{file.suffix}\0".encode()
     digest = hashlib.sha256(version_key + raw).hexdigest()

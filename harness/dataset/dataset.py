@@ -63,7 +63,7 @@ class Dataset:
     found_column: DeclaredColumn | None = None
     """The column of labels that was found by its name, as it would be declared."""
     matched_by: Mapping[str, int] = field(default_factory=dict)
-    """How labels identify documents (id, file name, title, text, field) -> how many."""
+    """How labels name documents (id, file name, title, text, field) -> how many do."""
     unknown_documents: tuple[str, ...] = ()
     """The unknown documents in labels, once for each query that names them."""
     field_names: frozenset[str] = frozenset()

@@ -1,4 +1,8 @@
-"""Rows of delimited text."""
+"""Rows of delimited text.
+
+A file of CSV or TSV becomes rows under the names of its columns. `rows_of_cells` does
+that for the cells of a workbook, too.
+"""
 
 import csv
 import re
@@ -52,14 +56,18 @@ def delimited_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
 
 
 def _unquoted_rows(file: File, problems: ReadProblems) -> Iterator[CellRow]:
-    """Yield the rows of a TSV file like MS MARCO's: a quote is a plain character."""
+    """Yield the rows of a TSV file like MS MARCO's: a quote is a plain character.
+
+    A line without a tab is split at white space.
+    """
     for number, line in read_lines(file, problems):
         yield CellRow(number, line.split("\t") if "\t" in line else line.split())
 
 
 def _detect_delimiter(file: File) -> str:
-    """Return the most frequent delimiter in the header of a table.
+    """Return the delimiter of a table.
 
+    Excel may name it in a line above; else it is the most frequent one in the header:
     Excel writes semicolons if numbers have a decimal comma.
     """
     with file.open() as handle:

@@ -1,4 +1,8 @@
-"""Rows of events; some of them are labels."""
+"""Rows of events; some of them are labels.
+
+The conditions of `where` say which rows are ("click", say). `event_kinds` recognises a
+column of events that no condition names, so that a problem can ask for one.
+"""
 
 import shlex
 from collections import Counter
@@ -72,7 +76,7 @@ MAX_KIND_WORDS = 4
 
 
 def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[PlacedRow]:
-    """Yield the rows that are labels; a condition that none meets is a problem."""
+    """Yield the rows that meet all conditions; it is a problem if none does."""
     if not columns.where:
         yield from rows
         return
@@ -124,6 +128,7 @@ def choose_label_rows(
 def _add_unmet_condition(
     row: PlacedRow, columns: Columns, seen: dict[str, Counter[str]]
 ) -> None:
+    """Add the problem that no row meets all conditions, or has a column of one."""
     for column, counts in seen.items():
         if not counts:
             remedy = did_you_mean(column, map(str, row.row.cells))
@@ -141,6 +146,9 @@ def _add_unmet_condition(
 
 def event_kinds(column: str, cells: Sequence[Any]) -> str:
     """Return the kinds of events in a column that nothing uses; empty if it has none.
+
+    With a usual name a column needs two kinds, or one that happens to every document
+    shown; with another name it needs one such kind and one of documents chosen.
 
     >>> event_kinds("action_name", ["view", "click", "view"])
     "'view' (2), 'click' (1)"

@@ -1,4 +1,8 @@
-"""Documents left out of one query's ranking."""
+"""Documents left out of one query's ranking.
+
+`read_excluded` reads a cell while the corpus is unknown, so that a text with separators
+stays whole; `match_excluded` splits it and finds the ids.
+"""
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
@@ -33,7 +37,7 @@ def read_excluded(
     ('d1; d2',)
     """
     parsed = parse_cell(cell)
-    if parsed in (None, "") or parsed != parsed:
+    if parsed in (None, "") or parsed != parsed:  # NaN
         return ()
     elements: list[object] = [parsed]
     if isinstance(parsed, list | tuple | Set):
@@ -76,7 +80,7 @@ def match_excluded(
         unknown = [name for name in names if name not in matches]
         if unknown and not _says_nothing(names):
             _add_unknown(query, unknown, documents, problems, drop=drop)
-        alike: set[str] = set()
+        alike: set[str] = set()  # if labels name a field, all documents of its value
         for match in matches.values():
             first_id = match.document
             alike.update(same_value_by_first.get(first_id, [first_id]))

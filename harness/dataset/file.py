@@ -1,4 +1,8 @@
-"""One file, packed or plain."""
+"""One file, packed or plain.
+
+A reader opens a `File` and need not know whether it is on disk, in a zip archive or
+compressed; `listing` finds the files of a folder.
+"""
 
 from __future__ import annotations
 

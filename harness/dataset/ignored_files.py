@@ -35,6 +35,7 @@ class IgnoredFiles:
         return self._ruling(path, is_folder=is_folder)
 
     def _ruling(self, path: Path, *, is_folder: bool) -> bool:
+        """Whether the nearest rule about a path ignores it; False if none is."""
         for folder in self._folders_above(path):
             rules = self._rules_of(folder)
             if rules is None:

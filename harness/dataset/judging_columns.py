@@ -80,7 +80,7 @@ VERDICT_NAMES = frozenset(
         "supports",
     )
 )
-"""Words of such names, besides those that judge."""
+"""Words in the name of a column of verdicts, besides those that judge."""
 
 
 def guessed_grades(column: str, cells: Sequence[Any], *, is_label: bool) -> str:
@@ -129,6 +129,7 @@ def _grades_in(cells: Sequence[Any]) -> list[int]:
     numbers = sorted(grade for grade in grades if grade is not None)
     if len(numbers) < 2 or len(numbers) < len(grades):
         return []
+    # Without a value for "not relevant" they may be ranks or numbers of pages.
     if numbers[0] not in (-1, 0) or numbers[-1] > MAX_GUESSED_GRADE:
         return []
     return numbers

@@ -1,4 +1,9 @@
-"""One judgment."""
+"""One judgment.
+
+A line of a file says what a judge thinks of a document for a query, and from which pool
+it came. Here lines are read, and corrections replace what they correct;
+`merge_judgments` makes labels of the rest.
+"""
 
 import hashlib
 import json

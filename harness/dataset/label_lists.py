@@ -1,4 +1,9 @@
-"""The relevant documents that one cell lists."""
+"""The relevant documents that one cell lists.
+
+`read_label_list` returns the labels in a cell, or a complaint without a place:
+`label_rows` adds the row. Ids may contain separators, so that only the corpus
+(`names_document`) tells whether a text is one id or several.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ from retrievers.ids import document_id, to_nfc
 from retrievers.remedy import compose_remedy
 
 LIST_SEPARATORS = "|;\n,"
-"""Separators of ids in one cell: the first one that occurs in it counts."""
+"""Separators of ids in one cell: the first of these that occurs in it counts."""
 ELEMENT_SEPARATORS = tuple(map(re.compile, (";", ",", r"\|", r"\s+", r"[;,|\s]+")))
 """Separators of ids in one element of a list, in the order in which they are tried."""
 ELEMENT_SEPARATOR = ELEMENT_SEPARATORS[-1]
@@ -61,7 +66,7 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
     {'d1': 2, 'd3': 0}
     """
     cell = scores_or_list(cell, names_document)
-    if _are_pairs(cell):
+    if _are_pairs(cell):  # else they have become grades by document
         problem = f"{quoted_value(cell)} grades a document twice"
         return Complaint(problem, "keep one of its grades")
     written_spans: list[WrittenSpan] = []
@@ -78,6 +83,8 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
                 f"no key of {quoted_value(without_id[0])} is known to name a document",
                 compose_remedy("say which key holds the document: ", declared),
             )
+        if without_id:  # the first is an empty object
+            return _unreadable_ids(cell)
         complaint = _large_grade(cell)
         if complaint is not None:
             return complaint
@@ -242,7 +249,10 @@ def _is_judgment(key: object, cell: Any) -> bool:
 
 
 def _as_grades_or_ids(graded_ids: Sequence[_GradedId]) -> Any:
-    """Return grades by document if there are any, else ids, best first."""
+    """Return grades by document if there are any, else ids, best first.
+
+    Beside grades, an object without one is a relevant document.
+    """
     if all(graded_id.grade is None for graded_id in graded_ids):
         return [graded_id.id for graded_id in graded_ids]
     grades: dict[str | None, Any] = {}
@@ -375,7 +385,10 @@ def _split_element(id_: str, names_document: NamesDocument) -> list[str]:
 
 
 def _split_ids(text: str, separator: str, names_document: NamesDocument) -> list[str]:
-    """Return the ids in a text; the most parts that name a document are one id."""
+    """Return the ids in a text; the most parts that name a document are one id.
+
+    Joins are tried only near the end of a long list, since each costs a look-up.
+    """
     parts = text.split(separator)
     ids: list[str] = []
     while parts:

@@ -1,10 +1,8 @@
 """Rows to labels.
 
-If several people labelled the same query, as ordered lists, their lists are merged by
-one rule, and each list is kept. Lists of a model are merged only if no person labelled
-the query. A document's rank is the sum of its ranks in the lists; a list without it
-counts as one rank after the tenth, or after the longest list. Ties are ordered by the
-better single rank, then by id. Ten documents stay, or as many as the longest list has.
+A row with the list of a query gives its labels at once; a second list is a problem.
+Judgments of single documents are gathered by query until the last row has been read.
+`label_lists` reads one list, and `match_labels` finds the documents that are named.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ class GatheredLabels:
     """The location of the first row."""
     grades: dict[str, int] = field(default_factory=dict)
     lines: array[int] = field(default_factory=lambda: array("I"))
-    """The line of each document."""
+    """The line of each document, in the order of `grades`."""
     spans: list[WrittenSpan] = field(default_factory=list)
     """The spans of all documents, as they are written."""
 
@@ -80,17 +78,18 @@ class GatheredLabels:
 def read_labels(
     rows: Iterable[PlacedRow], query_ids: Mapping[str, str] | None = None
 ) -> Iterator[PlacedLabels]:
-    """Yield labels of any of three shapes.
+    """Yield the labels of each query.
 
-    A row is a judgment with a grade, or a relevant document, or the list of a query. A
-    list is best first; a list of lists is groups of alternatives; an object has grades.
-    In one cell of text a list is JSON, or ids with `|`, `;`, line feeds or commas
-    between them. If several rows have the same query and document without a grade, the
-    pair counts once; its clicks are added up.
+    A row is a judgment with a grade, or names relevant documents without one, or has
+    the list of a query. A list is best first; a list of lists is groups of
+    alternatives; an object has grades. In one cell of text a list is JSON, or ids with
+    `|`, `;`, line feeds or commas between them. A repeated pair of query and document
+    counts once without a column of grades; if that column is clicks, they are added
+    up; any other grade of it is a problem.
 
     Args:
         rows: of labels, or of queries with their labels.
-        query_ids: text -> id, if the rows have no column for the id of the query.
+        query_ids: text -> id, of queries whose rows have no column for their id.
     """
     reader = _LabelReader(query_ids)
     for row in rows:
@@ -109,6 +108,7 @@ class _LabelReader:
         self._list_locations: dict[str, SourceLocation] = {}
         """Query -> the row with its list."""
         self._any_quoted = False
+        """Whether a column of contexts exists: it quotes documents by their texts."""
         self._first_unlabelled_row: PlacedRow | None = None
 
     def read_row(self, row: PlacedRow) -> PlacedLabels | None:
@@ -121,7 +121,8 @@ class _LabelReader:
         objects = _first_list_of_objects(document, relevant)
         if objects is not None:
             return self._read_list(row, query_id, objects)
-        if document is None and row.name("grade"):
+        if document is None and row.name("grade") is not None:
+            # Beside a grade, `relevant` names the document that has it.
             document = relevant
         if document is not None or row.name("contexts") is not None:
             self._gather(row, query_id, document)
@@ -137,11 +138,13 @@ class _LabelReader:
         return None
 
     def _query_id_of(self, row: PlacedRow) -> str | None:
-        if self._query_ids is not None:
-            # A row without a text is a problem of the queries.
+        """Return the id of a row's query; None if there is none, which is a problem."""
+        if self._query_ids is not None and row.name("query_id") is None:
+            # A row without a text has its problem from the queries.
             return self._query_ids.get(str(row.value("query")))
-        has_column = row.name("label_query") or row.columns.is_declared("label_query")
-        return row.id("label_query" if has_column else "query_id")
+        is_of_labels = row.name("label_query") is not None
+        is_of_labels |= row.columns.is_declared("label_query")
+        return row.id("label_query" if is_of_labels else "query_id")
 
     def _read_list(
         self, row: PlacedRow, query_id: str, cell: Any
@@ -170,8 +173,8 @@ class _LabelReader:
     def _gather(self, row: PlacedRow, query_id: str, document: Any) -> None:
         """Add the judgments of one row.
 
-        If a document occurs again, clicks are added up. Without a column of grades it
-        is noted, else it is a problem.
+        A document that occurs again is noted if there is no column of grades; clicks
+        are added up; any other grade is a problem.
         """
         self._any_quoted |= row.name("contexts") is not None
         if query_id not in self._gathered:
@@ -187,17 +190,20 @@ class _LabelReader:
             if id_ not in gathered.grades:
                 gathered.grades[id_] = grade
                 gathered.lines.append(row.location.line or 0)
-            elif not grade_column:
+            elif grade_column is None:
                 row.problems.note("repeated-label", f"{query_id} {id_}")
             elif normalised_name(grade_column) == CLICKS_COLUMN:
                 gathered.grades[id_] += grade
             else:
-                query = "the query" if self._query_ids else f"query {query_id!r}"
+                query = f"query {query_id!r}"
+                if self._query_ids is not None:
+                    query = "the query"  # its id is not in the file
                 problem = f"{query} and document {id_!r} are judged twice"
                 row.add_problem(problem, "keep one of the two")
 
     def finish(self) -> Iterator[PlacedLabels]:
         """Yield the gathered labels; a problem if no column names documents."""
+        # If other rows have lists, this one merely lacks that column.
         row = self._first_unlabelled_row
         if row is not None and not self._list_locations:
             if not _has_documents_as_field(row):
@@ -275,7 +281,7 @@ def _documents_of(row: PlacedRow, document: Any) -> list[str]:
 
 
 def _has_documents_as_field(row: PlacedRow) -> bool:
-    """Whether a column of documents is declared as a field, and holds no labels."""
+    """Whether a column with the name of one of documents is declared as a field."""
     return any(
         normalised_name(name) in NEUTRAL_DOCUMENT_NAMES and row.row.has(name)
         for name in declared_field_names(row.columns.declared)

@@ -1,4 +1,8 @@
-"""The labels of a query."""
+"""The labels of a query.
+
+They stay in the form in which they were given; `harness.scoring.grades` makes grades of
+lists by the rule that an experiment declares.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +56,9 @@ class Labels:
     inclusion: float = 1.0
     """The probability that the query was in the sample that people judged."""
     population: int = 0
-    """The queries from which that sample was drawn.
+    """Number of queries from which that sample was drawn.
 
-    0 if the number is unknown, or differs between samples.
+    0 if it is unknown, or differs between samples.
     """
     quoted: bool = False
     """Whether labels may quote documents; False once the documents are matched."""

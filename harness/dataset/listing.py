@@ -1,4 +1,8 @@
-"""The files of a folder."""
+"""The files of a folder, an archive or a workbook.
+
+Names have no suffix of a compression, so that a reader finds `corpus.jsonl` packed or
+plain. What a run or `harness try` wrote is left out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""A reference to a checked data set."""
+"""From a reference to a checked data set.
+
+The queries are read first, then the documents, then the labels, which name both. If no
+label fits, a column that may have labels is looked for, and all is read again with it.
+Judgments in a file of their own replace labels at the end. Problems are collected and
+raised together; `choose_reader` finds the format.
+"""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -139,7 +145,7 @@ def _report_misread_columns(
     *,
     is_question: bool,
 ) -> None:
-    """Add the problems of columns that may mean something else than they are read as.
+    """Add the problems of columns that may mean something else than was read.
 
     Args:
         reference: has the declared columns.
@@ -256,7 +262,7 @@ def _has_clicks(problems: ReadProblems) -> bool:
 
 
 def _chooses_clicks(reference: DatasetReference) -> bool:
-    """Whether the rows that are labels are clicks."""
+    """Whether the values that make a row a label are clicks."""
     values = chain.from_iterable(reference.where.values())
     return any(CLICK_WORD in value.casefold() for value in values)
 
@@ -298,7 +304,7 @@ def _dataset_digest(
 
 
 def load_documents(reference: DatasetReference) -> Dataset:
-    """Read and check the documents, with the queries that there are.
+    """Read and check the documents; queries are read unchecked, and labels are not.
 
     Raises:
         InputError: with every problem of the documents.

@@ -1,4 +1,9 @@
-"""Judgments to labels."""
+"""Judgments to labels.
+
+The judgments of a query that people judged decide over a model's, and adjudication over
+other judgments of people; else the lower median counts. These labels replace all that
+the data set has for the query. `judgment` reads the lines.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import median_low
@@ -63,7 +68,10 @@ def _merge_query(judgments: list[Judgment]) -> Labels:
 
 
 def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
-    """Return one grade for each document that has any."""
+    """Return one grade for each document that has any, in the first round.
+
+    It is the lower median: of the adjudications, if there are any, else of all grades.
+    """
     grades: dict[str, int] = {}
     for (_, document_id), pair_judgments in group_by_pair(judgments).items():
         graded = [judgment for judgment in pair_judgments if judgment.grade is not None]
@@ -81,7 +89,10 @@ def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
 
 
 def _grades_by_labeller(by_people: list[Judgment]) -> dict[str, dict[str, int]]:
-    """Return the grades of each of several people; empty if there is only one."""
+    """Return the grades of each of several people; empty if there is only one.
+
+    Only the first round counts, and no adjudication.
+    """
     grades: dict[str, dict[str, int]] = {}
     for judgment in by_people:
         is_first = judgment.round == 1 and judgment.design == "sample"

@@ -1,4 +1,11 @@
-"""Ranked lists of several labellers."""
+"""Ranked lists of several labellers.
+
+If several people labelled the same query, as ordered lists, their lists are merged by
+one rule, and each list is kept as grades of its labeller. Lists of a model count only
+if no person labelled the query. A document's rank is the sum of its ranks; a list
+without it counts as one rank after the tenth, or after the longest list. Ten documents
+stay, or as many as the longest list has.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +33,7 @@ def merge_labellers(placed_labels: Iterable[PlacedLabels]) -> Iterator[PlacedLab
         labelled = by_people or candidates
         ranked_lists = _lists_by_labeller(labelled)
         if len(ranked_lists) != len(labelled) or len(labelled) == 1:
+            # Several that cannot be merged are a problem: their query occurs twice.
             yield from labelled
             continue
         source = labelled[0].labels.source
@@ -45,6 +53,8 @@ def _lists_by_labeller(labelled: Sequence[PlacedLabels]) -> dict[str, tuple[str,
 
 def merge_lists(ranked_lists: Mapping[str, tuple[str, ...]]) -> Labels:
     """Merge the ranked lists of several labellers.
+
+    Ties are ordered by the better single rank, then by id.
 
     >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
     ('y', 'x', 'z')

@@ -1,4 +1,8 @@
-"""Labelled spans placed in their documents."""
+"""Labelled spans placed in their documents.
+
+What `written_spans` read, offsets or quotations, becomes characters of the text, once
+labels have the ids of documents (`match_labels`).
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,8 @@
-"""A row with its declared columns."""
+"""A row with its declared columns.
+
+`columns` finds the column of a kind; here its cell is read as an id, a text, a document
+or a query, and what cannot be read becomes a problem of the row.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -143,7 +147,7 @@ class PlacedRow(NamedTuple):
         fields = self.row.further_fields(used)
         if history:
             conversation = _conversation_name(history[0])
-            turn = len(history) // 2 + 1
+            turn = len(history) // 2 + 1  # before it: a question, its answer, and so on
             fields = {"conversation": conversation, "turn": str(turn), **fields}
         return Query(id_, text, fields, reference, history, excluded)
 

@@ -1,4 +1,8 @@
-"""Problems that reading a data set meets."""
+"""Problems that reading a data set meets.
+
+One object goes through all of reading: it collects problems, which refuse the data set;
+notes, which are counted; and what is known of columns, for questions about them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ class ReadProblems:
         self._repeats = Counter[_ProblemKind]()
         """Kind -> how many further lines of the file have this problem."""
         self._counts = Counter[str]()
-        """File -> its kinds of problems."""
+        """File -> number of its kinds of problems, those that are not listed too."""
         self._unlisted = Counter[str]()
         """File -> its problems that are not listed."""
 
@@ -114,7 +118,10 @@ def count_repeats(problem: Problem, repeats: int) -> Problem:
 def report_repeated_column(
     header: Sequence[str], where: str, problems: ReadProblems
 ) -> bool:
-    """Add a problem if a column occurs twice; columns without a name may."""
+    """Return whether a column occurs twice, which is a problem.
+
+    Columns without a name may.
+    """
     occurrences = Counter(header)
     repeated = sorted(name for name in occurrences if name and occurrences[name] > 1)
     if not repeated:

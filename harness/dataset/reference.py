@@ -1,4 +1,7 @@
-"""The location of a data set, with the part that is meant."""
+"""The location of a data set, with the part that is meant.
+
+Nothing is opened here: `choose_reader` looks at what is there.
+"""
 
 from __future__ import annotations
 

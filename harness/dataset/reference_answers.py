@@ -1,4 +1,8 @@
-"""Reference answers with their claims."""
+"""Reference answers with their claims.
+
+A claim is a statement that a right answer makes; people may write them, else a judge
+takes them from the first answer (`harness.answers`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The documents that a system returned, out of a column."""
+"""The documents that a system returned, out of a column.
+
+They are not labels: the ranking becomes a retriever of its own. The tables are read
+again, since reading labels skips this column.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

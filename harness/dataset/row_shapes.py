@@ -1,4 +1,10 @@
-"""Objects that contain several rows."""
+"""Objects that contain several rows.
+
+In JSON rows are in a list, under one key of an object, or in a reply to a search:
+Elasticsearch and OpenSearch have a document under `_source`, and in a bulk request on
+the line after its id; RRE (and Quepid, which exports in its form) has queries in groups
+that share their ratings. The last question of a conversation is a query.
+"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,9 +1,7 @@
 """The rows of any file.
 
-In JSON they are in a list, under one key of an object, or in a reply to a search:
-Elasticsearch and OpenSearch have a document under `_source`, and in a bulk request on
-the line after its id; RRE (and Quepid, which exports in its form) has queries in groups
-that share their ratings.
+The suffix decides who reads them: `text_rows` (JSON, YAML, lines), `delimited` (CSV,
+TSV) or `columnar` (Parquet, Arrow, workbooks). `row_shapes` has the forms of JSON.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Titles that too many converted documents share."""
+"""Titles that too many converted documents share.
+
+The name of a template or of a site says nothing about one document.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +14,7 @@ from harness.dataset.file import File
 from retrievers.errors import InputError
 
 MIN_SHARE = 0.5
-"""Share of a format's documents from which on a title of all of them is no title."""
+"""Share of a format's documents from which on a title that they share is none."""
 
 
 class FormatTitle(NamedTuple):

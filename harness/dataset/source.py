@@ -1,6 +1,7 @@
 """The raw content of data sets, as readers return it.
 
-Ids, grades, cells, reference answers and claims mean the same in every format.
+Each format has a reader, which opens a reference as a `Source`: that yields documents,
+queries and labels as they are written, as often as asked. `load` checks them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Rows as a source."""
+"""Rows as a source.
+
+A `TableSource` yields documents, queries and labels from the rows of tables, and reads
+these anew each time. Without a table of labels, they are in the rows of the queries.
+Meanwhile it notes how each column is used, and samples the cells that nothing uses.
+"""
 
 import re
 from collections import Counter
@@ -81,6 +86,7 @@ class TableSource:
     document_rows: RowSource
     query_rows: RowSource
     label_rows: RowSource | None
+    """None if the rows of queries have the labels, too."""
     columns: Columns = field(default_factory=Columns)
 
     def documents(self, problems: ReadProblems) -> Iterator[LocatedDocument]:
@@ -119,13 +125,14 @@ class TableSource:
 
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
         """Yield the labels in the rows of queries, if any row has one."""
+        # `queries` has reported the problems of reading these rows.
         rows = [
             PlacedRow(row, self.columns, problems)
             for row in self.query_rows(ReadProblems())
         ]
         if not any(self.columns.has_labels(row.row) for row in rows):
             return
-        query_ids: dict[str, str] = {}
+        query_ids: dict[str, str] = {}  # the same as those of `queries`
         for row in rows:
             if row.name("query_id") is None:
                 query_ids.setdefault(str(row.value("query")), f"q{len(query_ids)}")
@@ -134,7 +141,7 @@ class TableSource:
         yield from read_labels(label_rows, query_ids or None)
 
     def _must_have_labels(self, row: PlacedRow) -> bool:
-        """Whether it is an error if a row has no labels."""
+        """Whether a row of a query is read for labels; it is a problem without any."""
         if not self.columns.has_labels(row.row) and row.value("claims"):
             return False  # claims are measured without labels
         if all(row.value(kind) == "" for kind in ("label_document", "grade")):
@@ -188,8 +195,14 @@ class _DistinctQueries:
         return is_new
 
     def _add_with_id(self, query: Query, row: PlacedRow) -> bool:
+        """Add a query; False if the row has one more label of an earlier one.
+
+        A row with a list has all labels of its query: a second one is a new query,
+        whose repeated id is a problem.
+        """
         has_list = row.name("relevant") is not None
-        if self._has_labels and (row.name("label_document") or not has_list):
+        has_document = row.name("label_document") is not None
+        if self._has_labels and (has_document or not has_list):
             if self._texts_by_id.get(query.id) == query.text:
                 return False
             self._texts_by_id[query.id] = query.text
@@ -239,7 +252,7 @@ class _PartReader:
             and kind not in part.required
             and columns.is_declared(kind)
         ]
-        """Optional kinds whose declared column no row has."""
+        """Optional kinds whose declared column no row has had so far."""
         self._path: Path | None = None
         self._file = ""
 
@@ -307,7 +320,7 @@ class _PartReader:
         """Add the problem of declared columns that no row has."""
         headers = self._kinds_by_header
         if not headers or len(headers) >= MAX_HEADERS:
-            return
+            return  # of more headers, those that were not noted may have the column
         for kind in self._absent_kinds:
             declared = self._columns.declared_name(kind) or ""
             column_names = {str(column) for header in headers for column in header}

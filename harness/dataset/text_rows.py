@@ -1,4 +1,7 @@
-"""Rows of text formats."""
+"""Rows of text formats: JSON, JSON Lines, YAML, one query a line.
+
+`row_shapes` finds the rows in objects that have them in another shape.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,10 @@
-"""Unused columns that may hold labels."""
+"""Unused columns that may hold labels.
+
+If no label was read, `find_label_column` returns the one column that names documents
+under a name of labels, or adds a question. The `report_` functions add problems of
+columns that nothing uses, or that are used and may mean something else: an experiment
+without these labels would be scored, and wrongly.
+"""
 
 import re
 import shlex
@@ -53,7 +59,7 @@ FILE_WORDS = frozenset(
 )
 """Words in the name of a column of files."""
 MIN_ID_SHARE = 0.9
-"""Share of the named documents that are named by id, not by title, in labels."""
+"""Share of the named documents that labels name by id, not by title, at least."""
 MIN_NAMING_SHARE = 0.5
 """Share of a column's parts that name documents, from which on it is a problem."""
 RETURNED_PATTERN = re.compile(
@@ -77,13 +83,15 @@ class LabelColumnCandidate(NamedTuple):
     kind: str
     """The kind under which it would be declared."""
     matched_parts: int
+    """Number of its parts that name documents."""
     all_parts: int
+    """Number of all its parts, in the rows that were sampled."""
     names_by_id: bool
-    """Whether nearly all of them are named by their ids, not by their titles."""
+    """Whether nearly all documents are named by their ids, not by their titles."""
 
     @property
     def has_labels(self) -> bool:
-        """Whether the first or the last part of its name means labels."""
+        """Whether it names ids, and the first or last part of its name means labels."""
         parts = self.column.split(".")
         return self.names_by_id and (
             is_label_name(parts[0]) or is_label_name(parts[-1])
@@ -102,8 +110,8 @@ class LabelColumnSearch(NamedTuple):
 class _TableUse(NamedTuple):
     """How a table of queries or labels is read."""
 
-    has_labels: bool
-    """Whether labels are expected in this table."""
+    expects_labels: bool
+    """Whether labels are in this table, not in one of their own."""
     names_documents: bool
     """Whether a column of it names documents."""
     has_grades: bool
@@ -200,7 +208,7 @@ def report_unused_columns(
     for file, cells_by_column in problems.unused_columns.items():
         columns = problems.columns_used.get(file, {})
         table = _TableUse(
-            has_labels=file not in problems.files_without_labels,
+            expects_labels=file not in problems.files_without_labels,
             names_documents=any(
                 kind in DOCUMENT_NAMING_KINDS for kind in columns.values()
             ),
@@ -333,8 +341,8 @@ def _pages_remedy(column: str, pages: str, problems: ReadProblems) -> Remedy:
 def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedColumn:
     """Return what a column may hold, by its name and its values."""
     column_name = normalised_name(column)
-    has_no_labels = table.has_labels and not table.names_documents
-    if table.has_labels and table.names_documents and not table.has_grades:
+    lacks_labels = table.expects_labels and not table.names_documents
+    if table.expects_labels and table.names_documents and not table.has_grades:
         grades = guessed_grades(column, cells, is_label=table.is_of_labels)
         if grades:
             return _UnusedColumn("grade", grades)
@@ -342,12 +350,12 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
             return _UnusedColumn("grade")
     elif column_name in TEXT_NAMES and not table.names_documents:
         return _UnusedColumn("contexts")
-    if column_name == CONTEXT_NAME and has_no_labels:
+    if column_name == CONTEXT_NAME and lacks_labels:
         return _UnusedColumn("contexts")
     kind = _kind_of_name(column_name, table)
     if kind:
         return _UnusedColumn(kind)
-    may_be_relevant = table.is_read and has_no_labels and names_documents(column)
+    may_be_relevant = table.is_read and lacks_labels and names_documents(column)
     if column_name in NEUTRAL_LIST_NAMES or may_be_relevant:
         return _UnusedColumn("relevant")
     return _UnusedColumn("")
@@ -358,7 +366,7 @@ def _kind_of_name(column_name: str, table: _TableUse) -> str:
     if column_name in LOCATION_COLUMNS:
         return ""
     has_ungraded_pairs = table.names_documents and not table.has_grades
-    score_is_grade = table.has_labels and has_ungraded_pairs
+    score_is_grade = table.expects_labels and has_ungraded_pairs
     for kind in LABEL_KINDS:
         is_score = kind == "grade" and column_name == SCORE_NAME
         if is_score and not score_is_grade:
@@ -373,7 +381,7 @@ def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> boo
     if not kind or (kind == "contexts" and table.names_documents):
         return False
     kinds = ("grade",) if kind == "grade" else DOCUMENT_NAMING_KINDS
-    return not table.has_labels or declared_kinds.isdisjoint(kinds)
+    return not table.expects_labels or declared_kinds.isdisjoint(kinds)
 
 
 def _names_nothing(
@@ -386,7 +394,7 @@ def _names_nothing(
 ) -> bool:
     """Whether a column has labels by its name, and none of them names a document."""
     is_list = unused.kind in DOCUMENT_ID_KINDS
-    if not is_list or not table.has_labels or not is_label_name(column):
+    if not is_list or not table.expects_labels or not is_label_name(column):
         return False
     parts = chain.from_iterable(_parts_of(cell, problems) for cell in cells)
     return not any(map(problems.names_document, parts))
@@ -423,7 +431,7 @@ def _add_overlooked(
     if unused.kind == "grade":
         content = f"grades{unused.grades}"
     remedy = compose_remedy("the labels are in another table: remove it")
-    if table.has_labels:
+    if table.expects_labels:
         remedy = compose_remedy("say so: ", declaration(unused.kind, column))
     problem = f"{column!r} could hold {content}, and is not used"
     remedy = compose_remedy(remedy, "; ", not_labels_remedy(column))

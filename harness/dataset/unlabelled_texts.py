@@ -1,4 +1,8 @@
-"""Unused columns with the texts of documents."""
+"""Unused columns with the texts of documents.
+
+They may be labels that quote documents. The search takes a pass over the corpus, so it
+comes last, if nothing else was found (`unlabelled_columns`).
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

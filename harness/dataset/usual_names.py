@@ -24,7 +24,7 @@ EXCLUDED_NOUNS = (
     "sources",
     "urls",
 )
-"""Usual names of columns of documents to leave out."""
+"""What follows a verb in the usual names of columns of documents to leave out."""
 USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "document_id": (
         "_id",

@@ -1,4 +1,8 @@
-"""Values as they are written."""
+"""Values as they are written.
+
+Text that a person or a program wrote becomes JSON, a grade, a flag, an id or a history.
+What cannot be read is None, so that the caller can name its place.
+"""
 
 from __future__ import annotations
 

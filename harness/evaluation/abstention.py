@@ -1,4 +1,9 @@
-"""Queries that no document answers."""
+"""Queries that no document answers.
+
+A retriever can abstain from them only if its best score is lower there than where it
+succeeds. So this measures how well the best score separates both kinds of queries, and
+from which score on (`floor`) an answer could be given.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,9 +39,12 @@ class ScoreThreshold:
 
     retriever: str
     area: float
-    """Area under the ROC curve: the chance that an answerable query scores higher."""
+    """Area under the ROC curve.
+
+    It is the chance that an answerable query scores higher than an unanswerable one.
+    """
     low: float | None
-    """Both ends are None with fewer than 5 queries on either side."""
+    """Both ends are None with fewer than 5 queries of either kind."""
     high: float | None
     floor: float | None
     """The score that keeps 95 % of the successful answerable queries.
@@ -44,9 +52,9 @@ class ScoreThreshold:
     None with fewer than 19 of them.
     """
     kept: Share | None
-    """Share of the successes that are above the floor, cross-fitted."""
+    """Share of the successes that reach the floor, cross-fitted."""
     above: Share | None
-    """Share of the unanswerable queries that are above it, cross-fitted."""
+    """Share of the unanswerable queries that reach it, cross-fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,9 @@ class AbstentionPair:
     a: str
     b: str
     difference: float
+    """The area of a minus that of b."""
     p_value: float | None
-    """None with fewer than 5 queries on either side."""
+    """None with fewer than 5 queries of either kind."""
     p_adjusted: float | None
     """The p corrected by Holm over the pairs."""
 
@@ -70,9 +79,13 @@ class Abstention:
     """
 
     answerable: int
+    """How many queries have an answer."""
     unanswerable: int
+    """How many have none."""
     floors: tuple[ScoreThreshold, ...]
+    """Of each retriever."""
     pairs: tuple[AbstentionPair, ...]
+    """Of each two retrievers."""
 
 
 LOST_SUCCESS_SHARE = 0.05
@@ -108,8 +121,8 @@ def evaluate_abstention(
     None without queries of both kinds, or without rankings.
 
     Args:
-        queries: those that were searched and are answerable, with a relevant document,
-            or declared not to be.
+        queries: those that were searched; one that is neither declared unanswerable nor
+            has a relevant document does not count.
         grades: query id -> document id -> grade.
         rankings: retriever -> query id -> its ranking, of retrievers whose scores can
             be compared between queries.
@@ -232,12 +245,13 @@ def _success_floor(successes: Floats) -> float | None:
         successes: (n,) the score of each query's relevant hit, -inf for a failure.
     """
     rising = np.sort(successes[np.isfinite(successes)])
-    j = math.floor(LOST_SUCCESS_SHARE * (len(rising) + 1) + 1e-9)
+    slack = 1e-9  # 0.05 * 20 is 1, whatever the floats say
+    j = math.floor(LOST_SUCCESS_SHARE * (len(rising) + 1) + slack)
     return float(rising[j - 1]) if j else None
 
 
 class CrossFittedShares(NamedTuple):
-    """The shares of queries above a floor that other queries chose; None if unknown."""
+    """The shares of queries that reach a floor chosen by others; None if unknown."""
 
     successes: Share | None
     unanswerable: Share | None
@@ -246,9 +260,10 @@ class CrossFittedShares(NamedTuple):
 def _cross_fitted_shares(
     successes: Floats, unanswerable: Floats, level: float
 ) -> CrossFittedShares:
-    """Return the shares of queries above the floor of the other folds.
+    """Return the shares of queries in each fold that reach the floor of the others.
 
-    Queries are dealt to the folds in the order of their ids.
+    Queries are dealt to the folds in the order of their ids. None if a floor of four
+    fifths has too few successes.
     """
     successes_above: list[bool] = []
     unanswerable_above: list[bool] = []

@@ -1,4 +1,7 @@
-"""The paired leaderboard."""
+"""The paired leaderboard.
+
+Only its records, and what follows from them: `Evaluation.board` makes it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +37,7 @@ class BoardRow:
     """
     high: float | None = None
     wins: int | None = None
-    """Queries where this one is better than the reference."""
+    """How many queries this one is better on than the reference."""
     ties: int | None = None
     losses: int | None = None
     p: float | None = None
@@ -112,7 +115,7 @@ def smallest_wilcoxon_p(
 ) -> dict[tuple[str, str], float]:
     """Return the smallest possible adjusted p of the exact test, if above the level.
 
-    The keys are pairs (a, b), in either order.
+    Each pair has two keys, (a, b) and (b, a); without a differing query it has none.
 
     Args:
         rows: comparisons that are corrected together.

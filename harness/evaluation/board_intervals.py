@@ -1,4 +1,7 @@
-"""The intervals of the leaderboard's rows."""
+"""The intervals of the leaderboard's rows.
+
+They hold for all rows at once, unlike those of `compare`, each of its pair alone.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,9 +72,12 @@ def board_intervals(
 def _family(
     names: Sequence[str], pairs: Mapping[str, tuple[str, str]]
 ) -> list[Contrast]:
-    """Return the pairs for which the intervals hold at once."""
+    """Return the pairs for which the intervals hold at once.
+
+    With a baseline b, its pairs. A leader is a, and the data chose it: all pairs.
+    """
     references = {b for _, b in pairs.values()}
-    if len(references) == 1 and len(pairs) > 1:  # each row against the baseline
+    if len(references) == 1 and len(pairs) > 1:
         return [Contrast(names.index(a), names.index(b)) for a, b in pairs.values()]
     return [Contrast(a, b) for a in range(len(names)) for b in range(a)]
 

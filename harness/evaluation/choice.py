@@ -1,4 +1,9 @@
-"""The choice of one retriever."""
+"""The choice of one retriever.
+
+The leader is chosen if the deciding test finds it better than each other retriever, at
+the uncorrected level: that is one claim, and not one for each row. A row that only this
+shows to be worse has a star at its p.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,9 @@
-"""Families of compared pairs."""
+"""Families of compared pairs.
+
+A family is all pairs of one measure that are declared: each other retriever with the
+baseline, or every two. This says which pairs there are and over which queries, and
+makes the rows of comparisons.csv; `pair_tests` tests and corrects.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations

@@ -1,4 +1,9 @@
-"""Two states of a corpus compared."""
+"""Two states of a corpus compared.
+
+In come the results of two runs of the same queries; each retriever in both is compared
+with itself, on queries that have a label in both states, each scored by its own state's
+labels. A difference that missing labels may explain is undecided.
+"""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -39,14 +44,16 @@ class ChangedRetriever(NamedTuple):
 
     retriever: str
     before: float
+    """Its mean on the primary measure in the earlier state."""
     after: float
+    """The same in the later state."""
     comparison: Comparison
     """The comparison of the state after (a) with the state before (b)."""
     labels: StateLabels
     reason: LabelReason | None
     """Why the difference is undecided, if labels are missing."""
     displaced: int
-    """Queries that lost a relevant document from the first hits to a new document."""
+    """How many queries lost a relevant first hit to a new document that is not."""
 
     @property
     def verdict(self) -> Verdict:
@@ -159,9 +166,9 @@ def _refuse_other_measure(old: Results, new: Results) -> None:
         InputError: the primary measures differ.
     """
     before = old.manifest.resolved.primary
-    now = new.manifest.resolved.primary
-    if before != now:
-        problem = f"was decided by {before}, and {new.folder} by {now}"
+    after = new.manifest.resolved.primary
+    if before != after:
+        problem = f"was decided by {before}, and {new.folder} by {after}"
         remedy = "use one primary measure for both"
         raise InputError(Problem(str(old.folder), problem, remedy))
 
@@ -194,7 +201,7 @@ def _rescore(results: Results, primary: str, queries: Sequence[str]) -> Scores:
 def _scores_of_both(
     retrievers: Sequence[str], primary: str, *, before: Scores, after: Scores
 ) -> Scores:
-    """Return the scores of each retriever under two names, before and after."""
+    """Return the scores of each retriever as two: "x before" and "x after"."""
     columns = {}
     for name in retrievers:
         columns[f"{name} before"] = before.values[primary][name]

@@ -1,6 +1,8 @@
 """What each retriever costs in money, time, memory.
 
-A retriever's cost includes that of all that it uses.
+It is computed from the stages in costs.csv, and the prices and sizes in the manifest.
+A retriever's cost includes that of all that it uses; what is unknown of a part is
+unknown of the whole.
 """
 
 import math
@@ -40,9 +42,11 @@ class RetrieverCost(NamedTuple):
     stages: tuple[StagePercentiles, ...]
     """Stages of a query, if latency was measured."""
     measured_at: str
+    """When the last of the stages was timed; "" without latency."""
     seconds: float
     """Wall time of indexing and searching in this run, without measuring latency."""
     vector_bytes: float | None
+    """Bytes of all vectors of its documents."""
     price_keys: tuple[str, ...] = ()
     """Keys of the experiment that would state prices that are unknown."""
     is_cached: bool = False
@@ -260,18 +264,22 @@ def _stage_usd_per_million(row: CostRow, manifest: Manifest) -> float | None:
 def _usd_by_price(
     row: CostRow, texts: int, texts_per_query: float, manifest: Manifest
 ) -> float | None:
-    """Return the dollars of a stage that billed no text in this run."""
+    """Return the dollars for a million queries of a stage that billed nothing now.
+
+    None if the price, or the count of tokens, is unknown.
+    """
     price = _stage_price(row, manifest)
     if price is None:
         return None
     if row.stage == "rerank" and price.usd_per_thousand_searches:
-        return price.usd_per_thousand_searches / 1e3 * 1e6
+        return price.usd_per_thousand_searches / 1e3 * 1e6  # a query is one search
     if not price.usd_per_million_tokens:
         return 0.0
     counts = manifest.ledger.retrievers[row.retriever].counts.get(row.stage, {})
     tokens = row.tokens + counts.get("cached_tokens", 0)
     if not tokens:
         return None
+    # The tokens of one query, times the dollars for a million tokens.
     return tokens / texts * texts_per_query * price.usd_per_million_tokens
 
 
@@ -302,5 +310,6 @@ def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
             dimensions = facts.dimensions
             if dimensions is None:
                 return None
+            # Without a stated size, vectors are of 32-bit numbers.
             total += 4.0 * dimensions * manifest.dataset.documents
     return total

@@ -1,4 +1,9 @@
-"""Any scores to an evaluation."""
+"""Any scores to an evaluation.
+
+`evaluate_scores` does all of it; for a run `evaluate_run` does, with what needs more
+than scores. The retrievers that are compared are declared, but the data choose the
+leader: its pairs that were not declared are corrected over all pairs.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -60,7 +65,8 @@ def summarize_retrievers(
 ) -> dict[str, dict[str, ScoreSummary]]:
     """Describe every retriever on every measure on which it has a value.
 
-    Measure -> retriever -> statistics.
+    Returns:
+        Measure -> retriever -> its statistics.
     """
     summaries: dict[str, dict[str, ScoreSummary]] = {}
     for measure, scores_by_retriever in scores.values.items():
@@ -111,9 +117,10 @@ def conclude_scores(
         raise InputError(Problem(f"measure {measure!r}", problem, "name another first"))
     decided = scores.select_measures(measure).select_queries(is_complete)
     columns = decided.values[measure]
+    is_low_good = measure in scores.low_is_good
     means = order_by_mean(
         {retriever: decided.mean(measure, retriever) for retriever in columns},
-        low_is_good=measure in scores.low_is_good,
+        low_is_good=is_low_good,
     )
     leader, *others = means
     rows_by_measure = _group_by_measure(rows, scores.values)
@@ -122,7 +129,6 @@ def conclude_scores(
     if len(declared_rows) < len(others):
         further = _undeclared_rows(decided, leader, settings, has_sweep=bool(sweep))
         leader_rows = further | declared_rows
-    is_low_good = measure in scores.low_is_good
     is_measured = any(np.any(column) for column in columns.values())
     choice = None
     if sweep is None:
@@ -132,7 +138,7 @@ def conclude_scores(
             low_is_good=is_low_good,
             measured=is_measured,
         )
-    span = decided.span_of(measure) or 1.0
+    span = decided.span_of(measure) or 1.0  # 1 stands in for an unknown range
     evaluation = Evaluation(
         measure=measure,
         settings=settings,
@@ -155,24 +161,27 @@ def conclude_scores(
         sweep=sweep,
     )
     family_size = len(rows_by_measure[measure])
-    tests = _tests_in_family(others, declared_rows, family_size)
-    return _with_plans(evaluation, decided, tests)
+    test_counts = _count_tests(others, declared_rows, family_size)
+    return _with_plans(evaluation, decided, test_counts)
 
 
 def _board_pairs(
     leader: str, others: Sequence[str], baseline: str | None
 ) -> dict[str, tuple[str, str]]:
-    """Return the retrievers of each row's difference on the board."""
+    """Return the pair that each row of the board is about, by the row's retriever.
+
+    With a baseline the row less the baseline, else the leader less the row.
+    """
     if baseline is None or baseline not in (leader, *others):
         return {other: (leader, other) for other in others}
-    others_than_baseline = [name for name in (leader, *others) if name != baseline]
-    return {name: (name, baseline) for name in others_than_baseline}
+    rows = [name for name in (leader, *others) if name != baseline]
+    return {name: (name, baseline) for name in rows}
 
 
 def _group_by_measure(
     rows: Sequence[Comparison], measures: Iterable[str]
 ) -> dict[str, tuple[Comparison, ...]]:
-    """Return the rows of each measure."""
+    """Return the rows of each measure; empty for one that was not compared."""
     by_measure: dict[str, list[Comparison]] = {measure: [] for measure in measures}
     for row in rows:
         if row.measure in by_measure:
@@ -180,7 +189,7 @@ def _group_by_measure(
     return {measure: tuple(by_measure[measure]) for measure in by_measure}
 
 
-def _tests_in_family(
+def _count_tests(
     others: Sequence[str], declared_rows: dict[str, Comparison], family_size: int
 ) -> dict[str, int]:
     """Return how many tests each pair of the leader is corrected over.
@@ -192,11 +201,11 @@ def _tests_in_family(
     """
     retrievers = len(others) + 1
     all_pairs = retrievers * (retrievers - 1) // 2
-    tests: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for other in others:
         is_declared = other in declared_rows
-        tests[other] = max(1, family_size) if is_declared else all_pairs
-    return tests
+        counts[other] = max(1, family_size) if is_declared else all_pairs
+    return counts
 
 
 def _undeclared_rows(
@@ -209,14 +218,15 @@ def _undeclared_rows(
 
 
 def _with_plans(
-    evaluation: Evaluation, scores: Scores, tests: dict[str, int]
+    evaluation: Evaluation, scores: Scores, test_counts: dict[str, int]
 ) -> Evaluation:
     """Add the queries that undecided pairs need, and the warnings.
 
     Args:
         evaluation: without them.
         scores: of the queries that count.
-        tests: retriever -> how many tests its pair with the leader is corrected over.
+        test_counts: retriever -> how many tests its pair with the leader is corrected
+            over.
     """
     decided = {*evaluation.as_good_as_leader, *evaluation.shown_worse}
     needed: dict[str, int | None] = {}
@@ -226,7 +236,7 @@ def _with_plans(
         needed[other] = queries_needed(
             planning_differences(scores, (evaluation.leader, other)),
             evaluation.difference,
-            evaluation.settings.alpha / tests[other],
+            evaluation.settings.alpha / test_counts[other],
         )
     warnings = tuple(fragile_warnings(scores, evaluation))
     return evaluation.model_copy(
@@ -244,7 +254,7 @@ def _rows_of_leading_configuration(
     leader_rows = compare_retrievers(scores, baseline=leader, settings=settings)
     by_other = _rows_of_leader(leader, leader_rows)
     if not settings.judged_by_people or settings.alpha_spent:
-        return by_other
+        return by_other  # all are undecided, for this reason
     columns = scores.values[scores.primary]
     names = list(columns)
     differs = max_t_differs_from(

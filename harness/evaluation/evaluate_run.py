@@ -1,4 +1,8 @@
-"""A run to an evaluation."""
+"""A run to an evaluation.
+
+`evaluate` concludes from its scores; this adds what needs more of a run: its looks,
+slices, rerankers, unanswerable queries, ceilings and warnings.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -55,7 +59,7 @@ class EvaluationInput(NamedTuple):
     queries: Mapping[str, Query]
     """Every scored query, by id; their fields make slices."""
     prices: RetrieverPrices
-    answers: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
+    rankings: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
     properties: Sequence[QueryProperty] = ()
     """Properties of the queries, by which they are divided into slices."""
@@ -133,7 +137,10 @@ def _sweep_choice(run: EvaluationInput, settings: Settings) -> SweepChoice | Non
 def _next_look(
     declared: Settings, scores: Scores, evaluation: Evaluation
 ) -> PlannedLook | None:
-    """Return the planned look that comes next; None if nothing is undecided."""
+    """Return the planned look that comes next.
+
+    None if nothing is undecided, or if no look is to come.
+    """
     if declared.looks is None or not evaluation.measured:
         return None
     if declared.no_more_queries:
@@ -161,8 +168,8 @@ def _abstention(run: EvaluationInput, level: float) -> Abstention | None:
         return None
     rankings: dict[str, dict[str, Ranking]] = {}
     for name in comparable_retrievers(run.manifest.resolved.retrievers):
-        if name in run.answers:
-            rankings[name] = dict(run.answers[name]())
+        if name in run.rankings:
+            rankings[name] = dict(run.rankings[name]())
     return evaluate_abstention(
         run.queries,
         run.graded.grades,
@@ -180,12 +187,13 @@ def _primary_cutoff(scores: Scores) -> int:
 def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     """Return what a router, and a union of all retrievers, could reach at most.
 
-    Both are means over the queries with a relevant document.
+    Both are means over the queries with a relevant document. None with fewer than two
+    retrievers, without such a query, if every score is 0, or if less may be better.
     """
     relevant = {
         query_id: judged for query_id, judged in run.graded.grades.items() if judged
     }
-    if len(run.answers) < 2 or not relevant:
+    if len(run.rankings) < 2 or not relevant:
         return None
     if not evaluation.measured or evaluation.low_is_good:
         return None
@@ -195,7 +203,7 @@ def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     cutoff = _primary_cutoff(run.scores)
     union: dict[str, dict[str, None]] = {query_id: {} for query_id in relevant}
     recalls: list[float] = []
-    for read_rankings in run.answers.values():
+    for read_rankings in run.rankings.values():
         top: dict[str, Sequence[str]] = {}
         for query_id, ranking in read_rankings():
             top[query_id] = ranking.doc_ids[:cutoff]
@@ -242,7 +250,7 @@ def _other_families(
 
     Args:
         run: the run.
-        complete: the queries with a value from every retriever.
+        complete: the primary scores of the queries with a value from every retriever.
         evaluation: what is concluded from them.
     """
     yield from _slice_rows(run, complete, evaluation)

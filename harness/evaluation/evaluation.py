@@ -1,6 +1,8 @@
-"""The record of a conclusion.
+"""The record of an evaluation.
 
-It has no text and no scores of single queries: see `wording`, and scores.csv.
+evaluation.json stores it. `evaluate` makes it from scores, and `evaluate_run` adds what
+only a run has. It has no text and no scores of single queries: see `wording`, and
+scores.csv.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +72,7 @@ class SweepChoice:
     default: str
     chosen: str
     configurations: int
-    """How many were tried, except the default."""
+    """How many were tried, without the default."""
     gain: float
     """Its mean less the default's, on the queries that chose it."""
     expected: float | None
@@ -89,7 +91,7 @@ class SweepChoice:
     """One-sided p by max-T over all configurations."""
     method: str
     beats: bool
-    """Whether it is shown to be better than the default.
+    """Whether the chosen one is shown to be better than the default.
 
     That takes enough queries, and a p of at most alpha/2.
     """
@@ -119,7 +121,7 @@ class Ceilings:
     union_recall: float
     """Recall of all retrievers' first `cutoff` hits together."""
     best_recall: float
-    """Recall of the best single retriever there."""
+    """Recall of the best single retriever within the same cutoff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class PlannedLook:
     """The planned look that comes next, if something is undecided."""
 
     queries: int
+    """How many queries it is planned for."""
     power: float | None
     """Its power to find `Evaluation.difference` in the hardest undecided pair.
 
@@ -154,11 +157,11 @@ class Evaluation(BaseModel):
     """Which of the planned looks this is; None if none are planned."""
     next_look: PlannedLook | None = None
     judgments: int = 0
-    """Labels of the scored queries: the cost of the verdict."""
+    """How many labels the scored queries have: the cost of the verdict."""
     n: int
-    """Queries for which every retriever has a value of the primary measure."""
+    """How many queries have a value of the primary measure from every retriever."""
     clusters: int | None
-    """Clusters of queries; None if none are declared."""
+    """How many clusters these queries have; None if none are declared."""
     effective: float | None
     """How many queries (or clusters) of equal weight have as much information.
 
@@ -169,7 +172,7 @@ class Evaluation(BaseModel):
     summary: Mapping[str, Mapping[str, ScoreSummary]]
     """Measure -> retriever -> its statistics."""
     comparisons: Mapping[str, tuple[Comparison, ...]]
-    """Measure -> its family."""
+    """Measure -> its family: each other retriever with the baseline, or all pairs."""
     tests: tuple[TestRow, ...] = ()
     """The tests of every other family."""
     means: Mapping[str, float]
@@ -177,14 +180,14 @@ class Evaluation(BaseModel):
     leader_comparisons: Mapping[str, Comparison]
     """Each other retriever -> the leader's comparison (a) with it (b)."""
     queries_needed: Mapping[str, int | None]
-    """Retriever that is undecided -> the queries that the declared difference needs.
+    """Retriever that is undecided -> how many queries `difference` needs to be shown.
 
     If clusters are declared, clusters. None if too few differ to know.
     """
     measured: bool
     """False if every score is 0: then there is no verdict."""
     difference: float
-    """The true difference that the plans are for."""
+    """The true difference that plans are for: the margin, or a share of the range."""
     baseline: str = ""
     """The declared baseline; "" if all pairs were compared."""
     choice: Choice | None = None
@@ -227,10 +230,11 @@ class Evaluation(BaseModel):
     @property
     def rivals(self) -> tuple[str, ...]:
         """All but the leader: the runner-up, the baseline, then the others by mean."""
-        first, *later = self.others or ("",)
-        is_later = self.baseline in later
-        names = (first, self.baseline, *later) if is_later else (first, *later)
-        return tuple(dict.fromkeys(filter(None, names)))
+        names = list(self.others)
+        if self.baseline in names[1:]:
+            names.remove(self.baseline)
+            names.insert(1, self.baseline)
+        return tuple(names)
 
     @property
     def as_good_as_leader(self) -> tuple[str, ...]:
@@ -272,7 +276,8 @@ class Evaluation(BaseModel):
     def better_on_typical_query(self) -> tuple[str, ...]:
         """The retrievers that are better than the leader on the typical query.
 
-        Only signed ranks show this; empty if another test decides.
+        Their mean is lower, but signed ranks show them ahead; empty if another test
+        decides.
         """
         return tuple(
             name
@@ -338,9 +343,18 @@ def _board_row(
     comparison: Comparison,
     floors: Mapping[tuple[str, str], float],
 ) -> BoardRow:
-    """Return the row of a retriever that is compared with the reference."""
+    """Return the row of a retriever that is compared with the reference.
+
+    Args:
+        evaluation: of all retrievers.
+        name: the retriever of the row.
+        comparison: of the row (a) with the baseline (b), or of the leader (a) with the
+            row (b).
+        floors: (a, b) -> the row's `floor`.
+    """
     standing = _standing(evaluation, name, comparison)
-    decides_alone = (
+    # In the choice of one a row can be worse by its uncorrected p.
+    single_p_decides = (
         evaluation.is_chosen
         and not evaluation.baseline
         and standing == "worse"
@@ -356,14 +370,16 @@ def _board_row(
         comparison = comparison.swapped
         if low is not None and high is not None:
             low, high = -high, -low
-    wins = comparison.losses
-    losses = comparison.wins
     if evaluation.baseline:
         wins = comparison.wins
         losses = comparison.losses
+    else:
+        # The difference is the leader's lead, but wins are those of the row.
+        wins = comparison.losses
+        losses = comparison.wins
     p_wilcoxon = comparison.p_wilcoxon_adjusted
     if evaluation.settings.test == "wilcoxon":
-        p_wilcoxon = None
+        p_wilcoxon = None  # it is `p`
     return BoardRow(
         retriever=name,
         standing=standing,
@@ -375,7 +391,7 @@ def _board_row(
         ties=comparison.ties,
         losses=losses,
         p=comparison.p_adjusted,
-        p_single=comparison.p_value if decides_alone else None,
+        p_single=comparison.p_value if single_p_decides else None,
         p_wilcoxon=p_wilcoxon,
         floor=floors.get((comparison.a, comparison.b)),
     )
@@ -383,12 +399,13 @@ def _board_row(
 
 def _standing(evaluation: Evaluation, name: str, comparison: Comparison) -> Standing:
     """Return the standing of a retriever that is compared with the reference."""
-    standing: Standing = "good"
     if evaluation.baseline:
         standing = STANDING_BY_VERDICT[comparison.verdict]
     elif name in evaluation.shown_worse:
         standing = "worse"
     elif name in evaluation.queries_needed:
         standing = "open"
+    else:
+        standing = "good"
     has_no_difference = comparison.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS)
     return "same" if standing == "open" and has_no_difference else standing

@@ -46,9 +46,8 @@ def _read_or_evaluate(results: Results) -> Evaluation:
     scores = stored_scores(results)
     judged_shares = stored_judged_shares(results, scores.primary)
     trial_means: Mapping[str, tuple[float, ...]] = {}
-    if any(
-        int(trials) > 1 for trials in trials_by_retriever(results.manifest).values()
-    ):
+    if any(trials > 1 for trials in trials_by_retriever(results.manifest).values()):
+        # scores.csv has averages of the trials: their means are scored again.
         primary = [parse_measure(scores.primary)]
         relevance = relevance_by_rule(results)
         trial_means = rescore(results, primary, relevance=relevance).trial_means
@@ -63,7 +62,7 @@ def _read_or_evaluate(results: Results) -> Evaluation:
             graded=grade_labels(labels, relevance_by_rule(results)),
             queries=queries,
             prices=price_points(results.manifest, results.cost_rows),
-            answers={
+            rankings={
                 retriever: partial(results.iter_rankings, retriever)
                 for retriever in results.retrievers
             },

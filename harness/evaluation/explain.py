@@ -1,4 +1,9 @@
-"""Why one retriever loses to another."""
+"""Why one retriever loses to another.
+
+`shown_slices` tests on which slices of the queries they differ more, or less, than on
+the others; here each that is shown becomes a finding, about the side where they differ
+more.
+"""
 
 from __future__ import annotations
 
@@ -79,11 +84,11 @@ class Explanation(NamedTuple):
     b: str
     measure: str
     n: int
-    """Queries."""
+    """How many queries have a score from every retriever."""
     level: float
     """Confidence of the intervals, which hold for all slices at once."""
     tested: int
-    """Slices that were tested."""
+    """How many slices were tested."""
     findings: tuple[SliceFinding, ...]
     """Strongest first; at most five."""
     silence: Silence | None
@@ -215,7 +220,7 @@ def _describe_slice(
         queries=queries,
         other_queries=len(mask) - queries,
         difference=inside,
-        other_difference=0.0 + outside,
+        other_difference=0.0 + outside,  # -0.0 would be printed
         ci_low=interval[0],
         ci_high=interval[1],
         p_adjusted=contrast.p_adjusted,

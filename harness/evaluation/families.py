@@ -1,4 +1,8 @@
-"""The further families of tests in tests.csv."""
+"""The further families of tests in tests.csv.
+
+Equivalence, slices, rerankers, each corrected by itself; the sweep's one row is made in
+`evaluate_run`. The pairs of each measure, in comparisons.csv, are `compare`'s.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -119,12 +123,13 @@ def uplift_family(
         return
     primary = parse_measure(scores.primary)
     for row in _decide_pairs(scores, name_pairs, settings):
-        # Claims were not judged against candidates below the cutoff: how much these
-        # could add is unknown.
-        note = "no ceiling: the candidates below the cutoff have no verdicts"
         if primary.uses_passages:
             note = "no ceiling: a reranker orders documents, not passages"
-        elif not primary.uses_claims:
+        elif primary.uses_claims:
+            # Claims were not judged against candidates below the cutoff: how much
+            # these could add is unknown.
+            note = "no ceiling: the candidates below the cutoff have no verdicts"
+        else:
             reranker = manifest.retrievers[row.a].provenance.reranker
             depth = reranker.depth if reranker else None
             note = f"ceiling {_reranking_ceiling(graded, scores, row.b, depth):.4f}"

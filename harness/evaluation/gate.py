@@ -1,4 +1,9 @@
-"""Non-inferiority of a challenger."""
+"""Non-inferiority of a challenger.
+
+`gate_retrievers` takes two retrievers, of one results folder or of two; `gate_scores`
+two columns of scores; `gate_sets` a folder of several data sets. A challenger passes if
+it is shown not to lose the margin, or if nothing changed: "not shown" is no pass.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +68,7 @@ class GateOutcome(StrEnum):
     WORSE = "worse"
     """The deciding test finds the challenger worse."""
     NOT_SHOWN = "not shown"
+    """Neither was shown: there are too few queries, or no score is above 0."""
 
 
 def gate_sets(
@@ -101,7 +107,7 @@ def gate_sets(
             gates[name] = gate_retrievers(
                 GateArm(results, challenger),
                 GateArm(results, baseline),
-                margin=margins.get(name, margins.get("", 0)),
+                margin=margins[name if name in margins else ""],
             )
         except RetrieversFailed as failure:
             raise RetrieversFailed(f"{name}: {failure}") from None
@@ -117,7 +123,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     Args:
         scores: of "challenger" and "baseline" on the primary measure, defined for both.
         margin: loss of the mean that is still acceptable, in points of the measure.
-        settings: the level; its margin is not used.
+        settings: the deciding test and the level; their margin is not used.
 
     Raises:
         InputError: a margin that is not a finite number above 0.
@@ -129,7 +135,6 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     columns = scores.values[primary]
     units = scores.units
     span = scores.span_of(primary)
-    pairs = paired_differences(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
     (test,) = non_inferiority_tests(
         columns,
         [(CHALLENGER_ARM, BASELINE_ARM)],
@@ -137,7 +142,8 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     )
     needed = None
     if span is not None:
-        ahead = mean(pairs.values, units.weights)
+        differences = paired_differences(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
+        ahead = mean(differences.values, units.weights)
         needed = min_units_for_margin(margin, span, settings.alpha, ahead)
     measured = any(np.any(column) for column in columns.values())
     (row,) = compare_pairs(scores, [(CHALLENGER_ARM, BASELINE_ARM)], settings)
@@ -239,7 +245,11 @@ def _state_queries(new: Results, old: Results) -> tuple[str, ...]:
 def _without_unlabelled_verdict(
     gate: Gate, challenger: GateArm, baseline: GateArm, queries: Sequence[str]
 ) -> Gate:
-    """Return a gate that shows nothing if labels of one state are missing."""
+    """Return a gate that shows nothing where missing labels may explain its outcome.
+
+    New documents without labels may explain a fall, and fewer labels of the old state a
+    rise.
+    """
     cutoff = parse_measure(challenger.results.manifest.resolved.primary).cutoff
     depth = cutoff or DEFAULT_CUTOFF
     labels = compare_labelling(
@@ -270,6 +280,9 @@ def _arm_scores(
     shared_ids: Sequence[str] | None,
 ) -> Scores:
     """Return the scores of both arms on the queries for which both have a value.
+
+    The retrievers are called "challenger" and "baseline" there; all else is the
+    challenger's.
 
     Args:
         challenger: one retriever.
@@ -414,7 +427,7 @@ class Gate:
     outcome: GateOutcome
     n: int
     clusters: int | None
-    """Clusters of queries; None if none are declared."""
+    """How many clusters the queries have; None if none are declared."""
     baseline_mean: float
     challenger_mean: float
     mean_difference: float
@@ -430,9 +443,9 @@ class Gate:
     is_worse: bool
     """Whether the deciding test finds the challenger worse, also within the margin."""
     needed: int | None
-    """Queries (or declared clusters) below which it cannot be shown.
+    """How many queries (or declared clusters) it takes at least to pass.
 
-    None: never, since the range is unknown.
+    None if the range of the measure is unknown: then it can never be shown.
     """
     measured: bool
     """False if every score is 0."""
@@ -441,18 +454,18 @@ class Gate:
     label_reason: LabelReason | None = None
     """Why nothing is shown of two states of a corpus, if labels are missing."""
     to_label: int = 0
-    """Pairs of a query and a new document among its first hits, without a label."""
+    """How many new documents among the queries' first hits have no label."""
     pool_command: str = ""
     """The command that draws these pairs, among others; "" for one state."""
     alpha_spent: bool = False
-    """Whether the planned looks have spent alpha: it cannot pass then."""
+    """Whether the planned looks have spent alpha: then nothing more can be shown."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing speaks against the challenger."""
+        """Whether the challenger may replace the baseline: also if it is unchanged."""
         return self.outcome in (GateOutcome.PASSED, GateOutcome.UNCHANGED)
 
     @property
     def too_few(self) -> bool:
-        """Whether so few queries can never show it."""
+        """Whether there are fewer queries (or clusters) than `needed`."""
         return self.needed is not None and (self.clusters or self.n) < self.needed

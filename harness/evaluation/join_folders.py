@@ -1,4 +1,8 @@
-"""One table of scores from several folders."""
+"""One table of scores from several folders.
+
+Their rankings are scored again, on the queries that all of them have with the same
+text and the same grades. A retriever with the same results in two folders occurs once.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,10 @@ class LabelledScores(NamedTuple):
     label: str
     scores: Scores
     manifest: Manifest | None
-    """By it retrievers are recognised under any name; None: only by their names."""
+    """Its configurations, by which a retriever is recognised under another name.
+
+    None: only by its name.
+    """
 
     @property
     def retrievers(self) -> list[FolderRetriever]:
@@ -70,7 +77,8 @@ def score_folders(
             all experiments have, its primary measure first.
         grade_rule: another grade rule, for all of them.
         queries: only these.
-        folder_labels: labels of the folders; None: the end of their paths.
+        folder_labels: labels of the folders, whose retrievers are then recognised by
+            their names only; None: the end of their paths.
 
     Raises:
         InputError: a folder cannot be read or has no scores, the folders share no
@@ -97,8 +105,9 @@ def score_folders(
     labels = folder_labels or unique_labels([folder.folder for folder in results])
     labelled: list[LabelledScores] = []
     for label, folder, scores in zip(labels, results, rescored, strict=True):
-        # Sets of one folder each keep their names: what is one retriever on this set
-        # may be two on the next.
+        # Only `compare_sets` gives labels. It joins the folders for each data set, and
+        # needs the same names for all: what is one retriever on this set may be two on
+        # the next.
         manifest = None if folder_labels else folder.manifest
         labelled.append(LabelledScores(label, scores, manifest))
     joined = join_scores(labelled, measures[0].cutoff)
@@ -162,7 +171,7 @@ def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores
     retrievers: list[FolderRetriever] = []
     repeated: dict[str, list[str]] = {}
     for folder in folders:
-        earlier = list(retrievers)
+        earlier = list(retrievers)  # two of one folder are two retrievers
         for retriever in folder.retrievers:
             twin = _find_twin(retriever, earlier, cutoff)
             if twin is None:
@@ -237,6 +246,7 @@ def _join_columns(
         }
     ranges: dict[str, ValueRange | None] = {}
     for measure in first.ranges:
+        # A range may depend on a folder's grades: the widest holds for all.
         folder_ranges = [folder.scores.ranges[measure] for folder in folders]
         ranges[measure] = max(folder_ranges, key=_span)
     rankings = {}
@@ -321,7 +331,8 @@ def _difference_notes(
 def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
     """Return the notes on the judged shares of the first hits.
 
-    Empty if labels name relevant documents only.
+    Empty if labels name relevant documents only: then a hit without one may just be
+    irrelevant.
     """
     if not scores.retrievers or not scores.has_irrelevant_labels:
         return ()

@@ -1,4 +1,8 @@
-"""The time to label the rankings."""
+"""The time to label the rankings.
+
+Without labels nothing is decided: this says how much there is to judge, and with which
+command.
+"""
 
 from shlex import quote
 from typing import NamedTuple

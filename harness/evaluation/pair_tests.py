@@ -1,4 +1,8 @@
-"""Every test of a pair, corrected within its family."""
+"""Every test of a pair, corrected within its family.
+
+`run_pair_tests` and `run_equivalence_tests` test pairs over the same queries;
+`family_verdicts` corrects one family and decides. `compare` says what the families are.
+"""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -181,7 +185,8 @@ def family_verdicts(
         settings: the correction and the level.
         reasons: the reasons that are known before any test.
         equivalent_pairs: the pairs that are shown to be equivalent.
-        absent_pairs: pairs without a query, each of which counts with p = 1.
+        absent_pairs: how many further pairs of the family have no query; each counts
+            with p = 1.
     """
     absent_p = [1.0] * absent_pairs
     p_values: list[float] = []

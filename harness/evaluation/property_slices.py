@@ -1,4 +1,8 @@
-"""Slices of queries by their properties, or by declared fields."""
+"""Slices of queries by their properties, or by declared fields.
+
+Which queries are in a slice, and what it is called; whether retrievers differ there is
+tested elsewhere (`shown_slices`, `families`).
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ class Condition(Enum):
     ABOVE = "above"
     IS = "is"
     IS_NOT = "is not"
+    """Only for the others of one of three texts or more."""
 
     @property
     def opposite(self) -> Condition:
@@ -139,9 +144,9 @@ def property_slices(
 ) -> list[PropertySlice]:
     """Return the slices of queries that can be compared with the others.
 
-    Numbers are divided at the median, truths into yes and no, texts by their values.
-    Both the slice and the others have ten queries or more, and no two slices divide the
-    queries alike.
+    Numbers are divided at the median, true and false into yes and no, texts by their
+    values. Both the slice and the others have ten queries or more. Of slices that
+    divide the queries alike the first counts.
 
     Args:
         queries: (n,) those that were scored.
@@ -173,7 +178,7 @@ def small_slices(
     properties: Sequence[QueryProperty],
     cluster: str | None = None,
 ) -> list[SmallSlice]:
-    """Return the slices that are too small for a test.
+    """Return the slices that are too small for a test, but for those by truncation.
 
     The arguments are those of `property_slices`.
 
@@ -198,8 +203,8 @@ def _candidate_slices(
 ) -> Iterator[PropertySlice]:
     """Yield slices of any size."""
     for name, values in _value_columns(queries, properties, cluster):
-        retriever = name.removeprefix(TRUNCATED_BY)
-        if retriever == name or retriever in truncating:
+        is_truncation = name.startswith(TRUNCATED_BY)
+        if not is_truncation or name.removeprefix(TRUNCATED_BY) in truncating:
             yield from _divide_queries(name, values)
 
 
@@ -214,8 +219,8 @@ def _value_columns(
 ) -> Iterator[tuple[str, ValueColumn]]:
     """Yield each declared field with its values, then each property.
 
-    A property that divides the queries as a field does is left out: users know their
-    field.
+    In this order, since of slices that divide the queries alike the first counts: users
+    know their field.
     """
     fields: set[str] = set()
     for query in queries:
@@ -238,18 +243,19 @@ def _printable(text: str) -> str:
 
 def _field_values(texts: Sequence[str]) -> ValueColumn:
     """Return the values of a field: numbers, if all that are not empty are numbers."""
+    unchanged = [text or None for text in texts]
     numbers: list[float | None] = []
     for text in texts:
         try:
             numbers.append(float(text) if text else None)
         except ValueError:
-            return [other or None for other in texts]
+            return unchanged
     is_finite = all(number is None or np.isfinite(number) for number in numbers)
-    return numbers if is_finite else [other or None for other in texts]
+    return numbers if is_finite else unchanged
 
 
 def _divide_queries(name: str, values: ValueColumn) -> Iterator[PropertySlice]:
-    """Yield the slices by one property."""
+    """Yield the slices by one property, whose values are all of one type."""
     defined = [value for value in values if value is not None]
     covers_all = len(defined) == len(values)
     if defined and all(isinstance(value, float) for value in defined):
@@ -273,7 +279,8 @@ def _divide_texts(
         has_text = SliceName(name, Condition.IS, text)
         others = has_text.opposite if covers_all else None
         if others is not None and len(texts) == 2:
-            others = replace(has_text, value=texts[text == texts[0]])
+            other_text = texts[1] if text == texts[0] else texts[0]
+            others = replace(has_text, value=other_text)
         mask = np.array([value == text for value in values])
         yield PropertySlice(has_text, mask, others)
 

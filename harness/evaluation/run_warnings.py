@@ -1,4 +1,9 @@
-"""Warnings about a run."""
+"""Warnings about a run.
+
+They are made from the counts and notes of its manifest, and from the shares of judged
+hits. `fragile_warnings` need only scores; all others come from `run_warnings`. Their
+words are in `warning_sentences`.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -33,7 +38,7 @@ from harness.scoring.scores import Scores
 from harness.stats.differences import is_fragile
 
 MIN_TRUNCATED_SHARE = 0.05
-"""Share of truncated documents from which on the first screen has a warning."""
+"""Share of truncated documents from which on there is a warning."""
 MIN_UNKNOWN_SHARE = 0.05
 """Share of a retriever's hits with unknown ids from which on there is a warning."""
 MIN_UNJUDGED_SHARE = 0.1
@@ -47,17 +52,20 @@ SHARE_TOLERANCE = 1e-10
 def run_warnings(
     manifest: Manifest, evaluation: Evaluation, scores: Scores
 ) -> Iterator[RunWarning]:
-    """Yield the warnings of a run, the most serious first.
+    """Yield the warnings of a run, the most serious first, without `fragile_warnings`.
+
+    Those are about single verdicts, and come before these.
 
     Args:
-        manifest: with the counts of the run.
-        evaluation: of the run; its means are in the order of the page.
+        manifest: with the counts and notes of the run.
+        evaluation: of the run; its means are sorted, the best first.
         scores: with the shares of judged hits.
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
     yield from _returned_warnings(manifest)
     yield from _shared_word_warnings(manifest)
+    # If labels name relevant documents only, a hit without one may just be irrelevant.
     if scores.has_irrelevant_labels:
         shares = {
             name: scores.judged_shares[name]
@@ -66,9 +74,9 @@ def run_warnings(
         }
         cutoff = parse_measure(evaluation.measure).cutoff or manifest.resolved.depth
         yield from judged_warnings(shares, cutoff)
-    clicks = len(manifest.ledger.dataset.get("clicked-label", ()))
-    if clicks:
-        yield ClickLabels(clicks)
+    clicked_queries = len(manifest.ledger.dataset.get("clicked-label", ()))
+    if clicked_queries:
+        yield ClickLabels(clicked_queries)
     yield from _trial_warnings(manifest)
     yield from _context_warnings(manifest)
 
@@ -84,9 +92,9 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         if answers.passages == WHOLE_DOCUMENTS:
             undivided.append(name)
         notes = manifest.ledger.retrievers[name].notes
-        short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
-        if short:
-            yield ShortContexts(name, short)
+        short_contexts = len(notes.get(SHORT_CONTEXT_NOTE, ()))
+        if short_contexts:
+            yield ShortContexts(name, short_contexts)
     if undivided:
         yield WholeDocuments(tuple(undivided))
     counts_tokens = any(measure.tokens for measure in measures)
@@ -114,7 +122,10 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
-    """Return how often each retriever was asked whose answers may differ each time."""
+    """Return how often each retriever was asked.
+
+    Only those that finished and may answer differently each time.
+    """
     trials: dict[str, int] = {}
     for name in manifest.finished:
         trial_count = manifest.retrievers[name].provenance.answers.trials
@@ -130,9 +141,9 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
     leader's.
 
     Args:
-        shares: retriever -> share of its first hits that are judged, that of the best
-            mean first.
-        cutoff: how many hits of a query are first.
+        shares: retriever -> share of its first hits that are judged; the retriever of
+            the best mean, the leader, comes first.
+        cutoff: how many hits of a query are its first hits.
     """
     if not shares:
         return
@@ -145,15 +156,22 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
             else:
                 yield JudgedGap(name, leader, share, leader_share)
     worst = min(shares, key=shares.__getitem__)
-    unjudged = 1 - shares[worst]
-    if unjudged >= MIN_UNJUDGED_SHARE:
+    unjudged_share = 1 - shares[worst]
+    if unjudged_share >= MIN_UNJUDGED_SHARE:
         yield Unjudged(
-            worst, leader, unjudged, leader_share=1 - leader_share, cutoff=cutoff
+            worst,
+            leader,
+            unjudged_share,
+            unjudged_share_of_leader=1 - leader_share,
+            cutoff=cutoff,
         )
 
 
 def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs whose verdict three queries of the largest loss would reverse."""
+    """Yield a warning for each shown difference that three queries could reverse.
+
+    That is, three further queries (or clusters) with the largest possible loss.
+    """
     span = scores.span_of(scores.primary)
     units = len(scores.units)
     for a, b in _shown_pairs(evaluation):
@@ -163,22 +181,27 @@ def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarn
 
 
 def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Return the pairs of the first screen that are shown to differ."""
+    """Return the pairs that the verdict is about and that are shown to differ.
+
+    A sweep is about its choice and the default, a declared baseline about the others
+    and it, else the leader and the others.
+    """
     sweep = evaluation.sweep
     if sweep is not None:
         return [(sweep.chosen, sweep.default)] if sweep.beats else []
-    rows = evaluation.baseline_comparisons
-    if not evaluation.baseline:
-        rows = tuple(evaluation.leader_comparisons.values())
-    if evaluation.is_chosen and not evaluation.baseline:
+    if evaluation.baseline:
+        rows = evaluation.baseline_comparisons
+    elif evaluation.is_chosen:
         return [(evaluation.leader, name) for name in evaluation.shown_worse]
+    else:
+        rows = tuple(evaluation.leader_comparisons.values())
     return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
 
 
 def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield the retrievers without hits, or whose scores contradict their ranks."""
-    # Notes are of all queries that were searched, `queries` of those with labels: so no
-    # count of notes may be above what it is said to be a part of.
+    """Yield warnings about queries without hits, with equal scores, or rising ones."""
+    # "2 of 40 queries": the dataset counts queries with labels only, but notes name any
+    # query that was searched. So the total is raised where notes name more than it.
     queries = manifest.dataset.queries
     dataset = manifest.ledger.dataset
     unscored = {
@@ -187,13 +210,14 @@ def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     }
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes
-        without = [
+        without_hits = [
             query_id
             for query_id in notes.get("not-answered-query", ())
             if query_id not in unscored
         ]
-        if without:
-            yield NoHits(name, len(without), max(len(without), queries), without[0])
+        if without_hits:
+            total = max(len(without_hits), queries)
+            yield NoHits(name, len(without_hits), total, without_hits[0])
         tied = len(notes.get("tied-run-query", ()))
         if tied:
             yield TiedRun(name, tied, max(tied, queries))
@@ -204,23 +228,26 @@ def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
 
 def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield a warning if the words of some queries are in no document."""
-    ids = dict.fromkeys(manifest.ledger.dataset.get("no-shared-word", ()))
+    query_ids = dict.fromkeys(manifest.ledger.dataset.get("no-shared-word", ()))
     for name in manifest.finished:
         notes = manifest.ledger.retrievers[name].notes
-        ids |= dict.fromkeys(notes.get("no-shared-word", ()))
-    if ids:
-        yield NoSharedWord(len(ids), manifest.dataset.queries, tuple(ids))
+        query_ids |= dict.fromkeys(notes.get("no-shared-word", ()))
+    if query_ids:
+        yield NoSharedWord(len(query_ids), manifest.dataset.queries, tuple(query_ids))
 
 
 def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield a warning if retrievers or their parts read only the start of documents."""
+    """Yield one warning if retrievers read only the start of documents.
+
+    It names those that do, then those that use them.
+    """
     shares = _truncated_shares(manifest)
     if not shares:
         return
     names = dict.fromkeys(shares)
     for name in manifest.finished:
         if _used_retrievers(name, manifest) & shares.keys():
-            names[name] = None
+            names.setdefault(name)
     lowest = min(shares.values())
     highest = max(shares.values())
     yield HalfRead(tuple(names), lowest, highest)
@@ -232,8 +259,10 @@ def _truncated_shares(manifest: Manifest) -> dict[str, float]:
     shares: dict[str, float] = {}
     for name in manifest.finished:
         retriever = manifest.resolved.retriever_by_name[name]
+        # Cut or quantized vectors are of the same texts: the retriever that they are
+        # derived from has the warning. (Most are derived from none: "".)
         if retriever.derived_from in manifest.finished:
-            continue  # the retriever that it is derived from has the warning
+            continue
         notes = manifest.ledger.retrievers[name].notes
         truncated = len(notes.get("truncated", ()))
         if truncated and truncated >= MIN_TRUNCATED_SHARE * documents:
@@ -242,17 +271,21 @@ def _truncated_shares(manifest: Manifest) -> dict[str, float]:
 
 
 def _used_retrievers(name: str, manifest: Manifest) -> set[str]:
-    """Return a retriever's parts, and those that its parts are derived from."""
+    """Return a retriever, its parts, and those that these are derived from, if any."""
     retrievers = manifest.resolved.retriever_by_name
     used: set[str] = set()
     for part in manifest.resolved.retriever_with_parts(name):
         used.add(part)
-        used.add(retrievers[part].derived_from)
+        used.add(retrievers[part].derived_from)  # "", no retriever, for most
     return used
 
 
 def _hit_id_warnings(manifest: Manifest) -> Iterator[RunWarning]:
-    """Yield the retrievers with many unknown ids, or ids that had to be matched."""
+    """Yield warnings about hits whose ids are unknown, or had to be matched.
+
+    An id is unknown if no document has it, also after matching: the ledger counts all
+    such hits as "foreign_hits" and notes some of their ids as "not-in-corpus".
+    """
     for name in manifest.finished:
         quality = manifest.ledger.retrievers[name]
         counts = quality.counts.get("search", {})
@@ -263,8 +296,9 @@ def _hit_id_warnings(manifest: Manifest) -> Iterator[RunWarning]:
             yield UnknownHits(name, unknown, hits, example)
         matched = quality.notes.get("matched-hit", ())
         if matched:
-            ways = Counter(map(_matched_by, matched))
-            yield MatchedIds(name, tuple(ways.values()), tuple(ways), matched[0])
+            counts_by_way = Counter(map(_matched_by, matched))
+            ways = tuple(counts_by_way)
+            yield MatchedIds(name, tuple(counts_by_way.values()), ways, matched[0])
 
 
 def _matched_by(note: str) -> str:

@@ -46,7 +46,7 @@ class PairOnSets:
 
     @property
     def sets_ahead(self) -> int:
-        """Sets on which a has the higher mean."""
+        """How many sets a has the higher mean on."""
         return sum(difference > SCORE_TOLERANCE for difference in self.differences)
 
     @property

@@ -1,4 +1,8 @@
-"""The choice of a sweep."""
+"""The choice of a sweep.
+
+The data choose the configuration with the highest mean. So its p and its bound are
+corrected for the choice, and the gain to expect is that on queries that did not choose.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,8 +24,8 @@ from harness.stats.intervals import mean, standard_error, student_interval
 from harness.stats.max_t import MaxTResult, max_t_differs_from, max_t_test
 from harness.stats.settings import Settings
 
-UNKNOWN_PRICE = PricePoint(0.0, 0.0)
-"""The price of a configuration that has none."""
+NO_PRICE = PricePoint(0.0, 0.0)
+"""Stands for each configuration if the prices do not name it: then none is cheapest."""
 MIN_EDGE_VALUES = 3
 """Numbers of an axis from which its largest and smallest are an edge."""
 
@@ -92,16 +96,16 @@ def choose_configuration(
 
 
 def _cheapest(alike: Sequence[str], prices: RetrieverPrices) -> str | None:
-    """Return the one that costs the fewest dollars; None if there is no such one."""
+    """Return the configuration that costs the fewest dollars, if one alone does."""
     return cheapest_of(
-        {name: prices.get(name, UNKNOWN_PRICE).usd_per_million for name in alike}
+        {name: prices.get(name, NO_PRICE).usd_per_million for name in alike}
     )
 
 
 def _grid_edges(sweep: Sweep, chosen: str, gain: float) -> Iterator[GridEdge]:
-    """Yield the axes whose largest or smallest number is that of the chosen one.
+    """Yield the axes whose largest or smallest number the chosen configuration has.
 
-    None if the default scores as high.
+    Nothing if the default scores as high.
     """
     if gain <= 0:
         return
@@ -179,7 +183,7 @@ def _alike(
         for name, is_different in zip(names, differs, strict=True)
         if not is_different
     ]
-    alike.sort(key=lambda name: (prices.get(name, UNKNOWN_PRICE), by_mean.index(name)))
+    alike.sort(key=lambda name: (prices.get(name, NO_PRICE), by_mean.index(name)))
     return tuple(alike)
 
 

@@ -1,4 +1,8 @@
-"""The verdict on two retrievers."""
+"""The verdict on two retrievers.
+
+`decide_verdict` decides it by numbers that are corrected already. `Comparison` and
+`TestRow` are the rows of comparisons.csv and tests.csv, where verdicts are kept.
+"""
 
 from __future__ import annotations
 
@@ -106,6 +110,7 @@ class VerdictInput(NamedTuple):
 def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
     """Return the verdict on a against b.
 
+    A shown difference comes before shown equivalence: it is then called negligible.
     Swapping a and b swaps better and worse, and nothing else.
 
     >>> decide_verdict(VerdictInput(0.05, 0.001, 1, None), 0.05).verdict.name
@@ -140,11 +145,11 @@ class Comparison:
     a: str
     b: str
     n: int
-    """Queries."""
+    """How many queries have a value from both."""
     zeros: int
-    """Queries (or clusters) with equal scores, which the signed-rank test drops."""
+    """How many queries (or clusters) have equal scores: signed ranks drop them."""
     wins: int
-    """Queries where a scores higher."""
+    """How many queries a scores higher on."""
     ties: int
     losses: int
     mean_difference: float
@@ -153,8 +158,10 @@ class Comparison:
     """Both ends are None if no interval can be estimated."""
     ci_high: float | None
     w_plus: float
+    """Rank sum of the queries (or clusters) where a is ahead."""
     w_minus: float
     statistic: float
+    """The smaller of the two rank sums."""
     p_value: float
     """The two-sided p of the deciding test."""
     p_adjusted: float
@@ -183,7 +190,7 @@ class Comparison:
     p_randomization_adjusted: float
     """`p_randomization`, corrected like the p of the deciding test."""
     clusters: int | None
-    """Clusters of queries, the units of all tests; None if none were declared."""
+    """How many clusters, the units of all tests; None if none were declared."""
     p_wilcoxon: float | None
     """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None
@@ -207,7 +214,7 @@ class Comparison:
 
     @property
     def differing_queries(self) -> int:
-        """Queries whose scores differ."""
+        """How many queries have scores that differ."""
         return self.wins + self.losses
 
     @property
@@ -248,7 +255,7 @@ class TestRow:
     a: str
     b: str
     n: int
-    """Queries."""
+    """How many queries count; of a slice, those in it."""
     statistic: float | None
     p_value: float
     p_adjusted: float
@@ -264,4 +271,4 @@ class TestRow:
     None with weights, and for rows without a verdict.
     """
     finding: Finding | None = None
-    """The verdict on a reranker, by the rule of every verdict; `wording` writes it."""
+    """The verdict, for rows that have one: those on rerankers."""

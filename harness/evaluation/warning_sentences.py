@@ -1,4 +1,8 @@
-"""The sentence of each kind of warning."""
+"""The sentence of each kind of warning.
+
+The first screen shows them by `warning_sentences` (those that may change the verdict)
+and `note_sentences` (how something was measured).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -49,7 +53,8 @@ def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
     """Return the sentences of warnings that may change the verdict.
 
     If several retrievers are unevenly labelled, only the one farthest from the leader
-    has a sentence.
+    has a sentence, and no other sentence is about missing labels. Fragile pairs have
+    theirs where their verdict is told.
     """
     gaps = [warning for warning in warnings if isinstance(warning, JudgedGap)]
     farthest = max(gaps, key=lambda warning: warning.gap, default=None)
@@ -66,7 +71,8 @@ def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
 def warning_sentence(warning: RunWarning) -> str:
     """Return one warning of a run in words.
 
-    >>> print(warning_sentence(Unjudged("b", "a", 0.25, leader_share=0.04, cutoff=10)))
+    >>> warning = Unjudged("b", "a", 0.25, unjudged_share_of_leader=0.04, cutoff=10)
+    >>> print(warning_sentence(warning))
     25 % of the first 10 hits of b have no label (4 % of those of a): documents \
 without a label count as irrelevant.
     """
@@ -144,9 +150,10 @@ def _matched_ids_sentence(warning: MatchedIds) -> str:
 def _unjudged_sentence(warning: Unjudged) -> str:
     worst = warning.retriever
     top = f"the first {warning.cutoff:.0f} hits of {worst}"
-    hits = f"{_percent(warning.share)} of {top} have no label"
+    hits = f"{_percent(warning.unjudged_share)} of {top} have no label"
     if worst != warning.leader:
-        hits += f" ({_percent(warning.leader_share)} of those of {warning.leader})"
+        leader_percent = _percent(warning.unjudged_share_of_leader)
+        hits += f" ({leader_percent} of those of {warning.leader})"
     return f"{hits}: {UNLABELLED_NOTE}."
 
 

@@ -1,4 +1,8 @@
-"""Warnings about a run, one record per kind."""
+"""Warnings about a run, one record per kind.
+
+`run_warnings` makes them, `warning_sentences` has their words. evaluation.json stores
+the kind and three lists (`StoredFields`): numbers there are floats.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,8 @@ class WarningKind(Enum):
 class StoredFields(NamedTuple):
     """The fields of a warning by their part of the stored form, in order.
 
-    A field that is a tuple takes what the others of its part leave.
+    A field that is a tuple takes what the others of its part leave: so a part has at
+    most one.
     """
 
     retrievers: tuple[str, ...] = ()
@@ -75,9 +80,11 @@ class UnknownHits:
     )
     retriever: str
     unknown: float
+    """Hits with unknown ids."""
     returned: float
     """All hits."""
     example: str
+    """One of the ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +95,10 @@ class MatchedIds:
     stored: ClassVar = StoredFields(("retriever",), ("counts",), ("ways", "example"))
     retriever: str
     counts: tuple[float, ...]
-    """How many were matched each way."""
+    """How many ids were matched in each of `ways`."""
     ways: tuple[str, ...]
     example: str
+    """One id, as "returned -> document (by way)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +107,16 @@ class Unjudged:
 
     kind: ClassVar = WarningKind.UNJUDGED
     stored: ClassVar = StoredFields(
-        ("retriever", "leader"), ("share", "leader_share", "cutoff")
+        ("retriever", "leader"),
+        ("unjudged_share", "unjudged_share_of_leader", "cutoff"),
     )
     retriever: str
     leader: str
-    share: float
+    unjudged_share: float
     """Share of its first hits that have no label."""
-    leader_share: float
+    unjudged_share_of_leader: float
     cutoff: float
-    """How many hits of a query are first."""
+    """How many hits of a query are its first hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +126,10 @@ class JudgedGap:
     kind: ClassVar = WarningKind.JUDGED_GAP
     stored: ClassVar = StoredFields(("more", "less"), ("more_share", "less_share"))
     more: str
+    """The retriever whose hits have more labels."""
     less: str
     more_share: float
+    """Share of its first hits that have a label."""
     less_share: float
 
     @property
@@ -135,6 +146,7 @@ class ShortContexts:
     stored: ClassVar = StoredFields(("retriever",), ("queries",))
     retriever: str
     queries: float
+    """Queries whose passages end too early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +174,9 @@ class ChangedAnswers:
     stored: ClassVar = StoredFields(("retriever",), ("changed", "compared"))
     retriever: str
     changed: float
-    """Queries."""
+    """Queries whose answer changed."""
     compared: float
+    """Queries that were asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +196,11 @@ class NoHits:
     stored: ClassVar = StoredFields(("retriever",), ("without", "queries"), ("query",))
     retriever: str
     without: float
-    """Queries."""
+    """Queries without a hit."""
     queries: float
-    """All of them."""
+    """All queries."""
     query: str
-    """The id of the first of them."""
+    """The id of the first one without a hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +211,9 @@ class TiedRun:
     stored: ClassVar = StoredFields(("retriever",), ("tied", "queries"))
     retriever: str
     tied: float
-    """Queries."""
+    """Queries whose hits all have one score."""
     queries: float
-    """All of them."""
+    """All queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +224,9 @@ class RisingScores:
     stored: ClassVar = StoredFields(("retriever",), ("rising", "queries"))
     retriever: str
     rising: float
-    """Queries."""
+    """Queries whose scores rise with rank."""
     queries: float
-    """All of them."""
+    """All queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +236,11 @@ class NoSharedWord:
     kind: ClassVar = WarningKind.NO_SHARED_WORD
     stored: ClassVar = StoredFields((), ("without", "queries"), ("query_ids",))
     without: float
-    """Queries."""
+    """Queries for which nothing is found."""
     queries: float
-    """All of them."""
+    """All queries."""
     query_ids: tuple[str, ...]
+    """Those for which nothing is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +250,7 @@ class ClickLabels:
     kind: ClassVar = WarningKind.CLICKS
     stored: ClassVar = StoredFields((), ("queries",))
     queries: float
+    """Queries whose labels are clicks."""
 
 
 RunWarning: TypeAlias = (
@@ -338,7 +353,11 @@ def read_warning(stored: Any) -> RunWarning:
 def _read_part(
     warning_type: type[RunWarning], fields: Sequence[str], contents: list[Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of one part of the stored form."""
+    """Yield the fields of one part of the stored form.
+
+    Raises:
+        IndexError: it has more or fewer contents than fields.
+    """
     left_over = len(contents) - (len(fields) - 1)
     position = 0
     for field in fields:

@@ -1,4 +1,8 @@
-"""What to try if a retriever loses."""
+"""What to try if a retriever loses.
+
+It follows from the slice on which it loses, and from its own parts. The words are in
+`wording.explanation`.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +36,16 @@ class Suggestion(Enum):
     LEXICAL = "lexical"
     """Add BM25 if queries have numbers or rare words."""
     LONG_QUERIES = "long queries"
+    """Add a fusion and a reranker if long queries lose."""
 
 
 def suggestion_for(
     name: SliceName, loser: str, manifest: Manifest
 ) -> Suggestion | None:
-    """Return what may help the loser on a slice; None if it is unknown."""
+    """Return what may help the loser on a slice; None if it is unknown.
+
+    Words are added only to a loser without them, and vectors likewise.
+    """
     parts = manifest.resolved.retriever_with_parts(loser)
     kinds = _leaf_kinds(parts, manifest)
     if _is_truncated(name, parts, manifest):

@@ -1,4 +1,9 @@
-"""The options of a class as a model."""
+"""The options of a class as a model.
+
+A table of an experiment names a class; the pydantic model that checks it has the
+keyword arguments of that class, or its fields. The schema shows the same models,
+of every kind; a run imports the classes of its own kinds alone.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,9 @@
-"""A sweep written out."""
+"""A sweep written out.
+
+Each choice of one value per axis becomes a retriever, such as `words[0.9, 0.4]`, with
+copies of the parts that an axis varies. A choice that equals a retriever of the file is
+that retriever, not a second one. `parse` checks all of them afterwards.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""The frozen experiment."""
+"""The frozen experiment.
+
+`parse` makes it of checked tables; here the names are compared: retrievers, baseline,
+the sweep's default, and what retrievers use.
+"""
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -1,4 +1,7 @@
-"""Every table of an experiment except its retrievers."""
+"""Every table of an experiment except its retrievers.
+
+The docstrings of classes and keys are what the schema says.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self

@@ -1,4 +1,9 @@
-"""An experiment file to a LoadedExperiment."""
+"""An experiment file to a LoadedExperiment.
+
+The tables are read, the paths in them found (`locate`), and the tables and measures
+checked (`parse`, `parse_measures`); all problems are raised together. A list of data
+sets makes one experiment each, with the name of the data set.
+"""
 
 import re
 import shlex

@@ -1,4 +1,7 @@
-"""The paths that an experiment names."""
+"""The paths that an experiment names.
+
+These are of its data set and of saved runs; parts of the data set are found in it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,9 @@
-"""Tables to an Experiment."""
+"""Tables to an Experiment.
+
+A sweep and variants are written out first, so that every retriever has a table of its
+own; each is checked by the class of its kind, then the whole by `Experiment`. Problems
+are collected on the way. Code that is not allowed is found before it is imported.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -67,7 +72,7 @@ def parse_experiment(
             tables, configurations = expand_sweep(with_sweep, read_table)
     retriever_tables = tables.get("retrievers") if "retrievers" in tables else []
     if not isinstance(retriever_tables, list):
-        retriever_tables = ["no table"]
+        retriever_tables = ["no table"]  # an entry whose problem says so
     listed = list(expand_variants(retriever_tables))
     configs = _parse_retrievers(
         [*listed, *configurations],
@@ -79,12 +84,12 @@ def parse_experiment(
     try:
         experiment = validated(Experiment, checked.options, "")
     except InputError as error:
-        # If the only retriever has an error, that one is needed is no news.
-        is_known = bool(listed) and not configs
+        # If each retriever has an error, that one is needed is no news.
+        have_errors = bool(listed) and not configs
         problems.extend(
             problem
             for problem in error.problems
-            if not is_known or problem.where != "retrievers"
+            if not have_errors or problem.where != "retrievers"
         )
     if problems:
         # Several retrievers may be from one table: each problem is reported once.
@@ -102,7 +107,7 @@ def _value_problems(tables: object) -> list[Problem]:
 
 
 def _without_judge_code(tables: RawTable, problems: list[Problem]) -> RawTable:
-    """Return tables without the encoder of the judge if it runs code; a problem."""
+    """Return tables without the judge's encoder if it runs code, which is a problem."""
     judge = tables.table("judge")
     if judge is None:
         return tables
@@ -139,6 +144,7 @@ def _parse_retrievers(
                 raise InputError(_refused_code(entry.where, code))
             configs.append(_parse_retriever(table, entry.where))
             continue
+        # Here it has an error, which is collected.
         if re.fullmatch(SWEPT_NAME, entry.name):
             configs.append(RetrieverConfig(name=entry.name))
     return configs

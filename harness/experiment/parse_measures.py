@@ -71,8 +71,8 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
 def _parse_all(experiment: Experiment, problems: list[Problem]) -> list[Measure]:
     """Return all measures, with those that a name adds."""
     all_measures: list[Measure] = []
+    # Without those that a name adds: RBP's residual may also be named itself.
     named_measures: set[Measure] = set()
-    """Without those that a name adds: RBP's residual may also be named itself."""
     for name in experiment.measures:
         if problems and name == experiment.primary:
             continue  # it is reported as the primary measure

@@ -103,7 +103,7 @@ class RetrieverConfig(StrictTable):
         }
 
     def _is_stored(self, key: str, option: object) -> bool:
-        """Whether a key is written though it may be empty; a floor of 0 is not."""
+        """Whether a key is stored: any is that has a value; a floor of 0 is one."""
         is_omitted = key in (*self.omitted_when_empty, *OMITTED_WHEN_EMPTY)
         is_floor = key == "floor" and option == 0
         return bool(option) or is_floor or not is_omitted

@@ -1,4 +1,9 @@
-"""The table of each kind of retriever."""
+"""The table of each kind of retriever.
+
+The harness builds the kinds in `CONFIGS_BY_KIND`; any other kind is a class that
+indexes and searches by itself (`CustomConfig`), whose options are checked by its
+keyword arguments.
+"""
 
 from collections.abc import Mapping
 from typing import Any

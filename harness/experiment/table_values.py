@@ -1,4 +1,8 @@
-"""The values in nested tables."""
+"""The values in nested tables.
+
+Whatever a key means, no value may be a secret, an unset variable or a number that is
+too large: these are looked for before tables are checked by their kinds.
+"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Short names of swept values."""
+"""Short names of swept values, as in `dense[MiniLM, 256]`."""
 
 import re
 from collections.abc import Mapping

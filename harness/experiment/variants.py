@@ -1,4 +1,8 @@
-"""Tables that declare several retrievers in one."""
+"""Tables that declare several retrievers in one.
+
+`variants` has further encoders of the same model, `derive` smaller vectors of the same
+encoder. Each becomes a table of its own, which `parse` checks like those of the file.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -38,7 +42,7 @@ class _Compression(NamedTuple):
     def apply(self, base: RawTable) -> RawTable:
         """Return the table of the retriever that is derived from a base."""
         name = base.get("name")
-        derived = base.with_options(name=f"{name}", derived_from=name)
+        derived = base.with_options(derived_from=name)
         if self.dimensions is not None:
             derived = derived.with_options(dimensions=self.dimensions)
         if self.quantization is not None:
@@ -106,7 +110,7 @@ def _expand_table(
 
 
 def _read_variants(table: RawTable) -> list[_EncoderVariant]:
-    """Return the variants of a table; [] if one of them has an error."""
+    """Return the variants of a table; [] if it has none, or one has an error."""
     variants: list[_EncoderVariant] = []
     raw_variants = table.table("variants") or RawTable({})
     for key in raw_variants.options:

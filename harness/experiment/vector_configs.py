@@ -1,4 +1,8 @@
-"""Tables of vector retrievers."""
+"""Tables of vector retrievers.
+
+One for each form of vectors: dense, sparse, multivector. The encoder must give that
+form, and the store must take it.
+"""
 
 from typing import Annotated, Any, Literal, Self, get_args
 

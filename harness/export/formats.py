@@ -1,4 +1,8 @@
-"""Other formats of a results folder."""
+"""Other formats of a results folder.
+
+Nothing is computed: what the run and its report wrote is copied or converted.
+`trackers` logs results to a service.
+"""
 
 import csv
 import importlib.util

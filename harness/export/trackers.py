@@ -1,4 +1,8 @@
-"""Results logged to experiment trackers."""
+"""Results logged to experiment trackers.
+
+A run of MLflow or Weights & Biases gets parameters, the mean of each retriever by each
+measure, and the page of the report.
+"""
 
 import importlib.util
 import re

@@ -1,4 +1,8 @@
-"""The files of a new data set."""
+"""The files of a new data set.
+
+Only a folder of Markdown needs a search for its files of queries: the reader of any
+other format knows them, or `harness init` names them.
+"""
 
 import json
 import shlex
@@ -30,7 +34,8 @@ class DatasetFiles(NamedTuple):
 def find_files(reference: DatasetReference) -> DatasetFiles:
     """Return a data set with its files of labelled queries.
 
-    A reference that names its files is returned unchanged.
+    A reference that names its files, or has another format than Markdown, is returned
+    unchanged.
 
     Raises:
         InputError: a folder has no documents, or no labels.
@@ -95,7 +100,7 @@ def _labelled_ids(file: Path) -> set[str]:
     try:
         rows = read_json(File(file))
     except InputError:
-        # The reader reports the problem of this file.
+        # It counts as labelled, so that the reader reports its problem.
         return {"q0"} if file.name == DEFAULT_QUERY_FILE else set()
     if not isinstance(rows, list):
         return set()

@@ -1,4 +1,8 @@
-"""Spans of any program as flat objects."""
+"""Spans of any program as flat objects.
+
+Each span becomes a map of paths with dots to values, however it was nested or encoded;
+`spans` looks up what a retriever's spans have in these paths.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ OTLP_ATTRIBUTE_KEYS = {"key", "value"}
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,20}")
 """A whole number of 64 bits, which OTLP writes as text."""
 NESTED_SPAN_KEYS = ("resourceSpans", "scopeSpans", "spans", "child_runs")
+"""Keys of lists of spans, or of objects that have such lists."""
 
 
 class FlatObject(NamedTuple):

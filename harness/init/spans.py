@@ -2,8 +2,8 @@
 
 OpenInference (`retrieval.documents.N.document.id`), OpenTelemetry
 (`gen_ai.retrieval.*`, OTLP JSON), exports of runs by LangSmith and Langfuse, and
-MLflow's spans and evaluation rows differ only in their keys: each span is flattened to
-paths, and the paths are looked up.
+MLflow's spans and evaluation rows differ only in their keys: `flat_spans` flattens each
+span to paths, and the paths are looked up here. `spans_folder` writes the result.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ MAX_EXAMINED_SPANS = 100
 
 @dataclass(slots=True)
 class SpanQuery:
-    """A query of some spans; time, session and trace are those of the first span."""
+    """A query of some spans; time, session and trace are the first that a span has."""
 
     id: str
     query: str
@@ -122,7 +122,10 @@ class RetrievalSpans:
     def add(
         self, location: SourceLocation, span: FlatObject, problems: ReadProblems
     ) -> None:
-        """Add a retrieval span; a document without id and text becomes a problem."""
+        """Add a retrieval span; another one, or one without a query, is skipped.
+
+        A document without id and text becomes a problem.
+        """
         query_text = _find_query(span)
         if query_text is None or not _is_retrieval(span):
             return
@@ -143,7 +146,11 @@ class RetrievalSpans:
     def _add_documents(
         self, location: SourceLocation, span: FlatObject, problems: ReadProblems
     ) -> dict[str, float]:
-        """Add the documents of a span; return their scores, or scores by rank."""
+        """Add the documents of a span; return their scores, or scores by rank.
+
+        Scores by rank descend from the first document; they are used unless each
+        document has a score.
+        """
         scores: dict[str, Any] = {}
         for number, document in span.objects_in(RETRIEVED_PATH):
             name = document_id(document.first_value(DOCUMENT_ID_PATHS))
@@ -154,7 +161,7 @@ class RetrievalSpans:
                 problem = f"{subject} has neither {id_path} nor its content"
                 problems.add(location, problem, "record one of the two")
                 continue
-            if not name:
+            if name is None:
                 name = _text_id(text)
             if isinstance(text, str):
                 self.texts.setdefault(name, text)

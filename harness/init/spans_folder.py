@@ -1,4 +1,8 @@
-"""Spans as a data set."""
+"""Spans as a data set.
+
+The queries, with labels if spans have any, and the documents become tables of a new
+folder; what was retrieved becomes a run, to which other retrievers are compared.
+"""
 
 import json
 import os

@@ -1,4 +1,8 @@
-"""The text of an experiment file."""
+"""The text of an experiment file.
+
+The template compares BM25 with a dense retriever that needs no key; what depends on the
+data set, its language above all, is decided here.
+"""
 
 import importlib.util
 import json
@@ -49,6 +53,7 @@ class ExperimentDraft(NamedTuple):
     reference: DatasetReference
     dataset: Dataset
     dropped_labels: int
+    """Number of labels that the experiment drops."""
     production: Path | None
     """The run of the system in production."""
     has_conversations: bool

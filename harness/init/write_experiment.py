@@ -1,4 +1,8 @@
-"""A data set to an experiment file."""
+"""A data set to an experiment file.
+
+The data set is read and checked first, so that what was recognised stands in the file;
+if anything fails, nothing new is left. `template` has the text.
+"""
 
 import os
 import re
@@ -50,7 +54,7 @@ class NewExperiment:
     repeated_files: Sequence[str] = ()
     """Files of labels that are ignored, since other files have the same queries."""
     dropped_labels: int = 0
-    """Labels of unknown queries or documents, which the experiment drops."""
+    """Number of labels of unknown documents, and of unknown queries, that it drops."""
 
     def lines(self) -> Iterator[str]:
         """Yield lines about the data set, and the next steps."""

@@ -1,4 +1,10 @@
-"""How far judges agree."""
+"""How far judges agree.
+
+Judgments are compared by pair of query and document, in the first round: each two
+judges, all together, and each judge with their own second round. Labellers of ordered
+lists are compared in twos alone. The measures are in `harness.stats.kappa`; intervals
+come from drawing queries.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -40,8 +46,9 @@ class PairOfJudges(NamedTuple):
     a: str
     b: str
     queries: int
+    """Number of queries with one of the units."""
     units: int
-    """Documents that both judged; for lists, every document for each query."""
+    """Number of pairs that both judged; for lists, every document for each query."""
     kappa: AgreementEstimate
     """Cohen's kappa."""
     weighted: AgreementEstimate | None
@@ -68,8 +75,9 @@ class SelfAgreement(NamedTuple):
 
     judge: str
     pairs: int
+    """Number of pairs of query and document that were judged twice."""
     same: float
-    """The share of equal grades."""
+    """The share of them with equal grades."""
     weighted: AgreementEstimate
 
 
@@ -77,6 +85,7 @@ class AgreementReport(NamedTuple):
     """The result of `harness labels agree`."""
 
     pairs: tuple[PairOfJudges, ...]
+    """Each two judges that have judged a document in common."""
     together: AllJudges | None
     themselves: tuple[SelfAgreement, ...]
     """Each judge with their own earlier grades."""

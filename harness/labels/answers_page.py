@@ -1,4 +1,7 @@
-"""A page on which people answer, as one HTML file."""
+"""A page on which people answer, as one HTML file.
+
+`judging_page` and `preference_page` say what is on it.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +14,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 PAGE_BEGINNINGS = (b"<!doctype html>", b"<!DOCTYPE html>")
+"""A file that begins otherwise is no page, and is not overwritten."""
 SHARED_SCRIPTS = ("mark_words.js", "kept_answers.js")
 SHARED_STYLE = "judge.css"
 

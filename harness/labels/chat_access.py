@@ -1,6 +1,7 @@
 """The chat model that a command names.
 
-The digest of the prompt is stored with every judgment.
+`open_chat` turns the options into a chat with its cache, and a meter with the budget;
+what is asked stands elsewhere (`model_judge`, `draft_queries`).
 """
 
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ class JudgeModel(NamedTuple):
     price: str = ""
     """Dollars for a million tokens, "IN,OUT"."""
     max_cost: float | None = None
+    """Dollars that may be spent; None: any sum."""
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class ComparedRankings(NamedTuple):
 
     query: Query
     a: tuple[str, ...]
+    """Ids of the first documents of retriever `a`, to the depth of the design."""
     b: tuple[str, ...]
     a_is_left: bool
     """Whether a is at the left in the first round; a repetition swaps the sides."""
@@ -93,8 +94,8 @@ def differing_rankings(
         ids_a = rankings_a[query_id].doc_ids[: design.depth]
         ids_b = rankings_b[query_id].doc_ids[: design.depth]
         if ids_a != ids_b:
-            side = shuffle_key(design.seed, "side", query_id)[0] % 2 == 0
-            compared.append(ComparedRankings(labelled.query, ids_a, ids_b, side))
+            is_left = shuffle_key(design.seed, "side", query_id)[0] % 2 == 0
+            compared.append(ComparedRankings(labelled.query, ids_a, ids_b, is_left))
     if not compared:
         problem = (
             f"{design.a} and {design.b} have the same first {design.depth} documents "

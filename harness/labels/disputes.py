@@ -1,4 +1,4 @@
-"""Pairs that judges dispute."""
+"""Pairs that judges dispute: people with people, or people with a model."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,16 +9,16 @@ from harness.dataset.judgment import Judgment
 from harness.dataset.merge_judgments import grades_by_document, group_by_pair
 
 MIN_DISPUTE = 2
-"""A difference of people's grades that needs a decision."""
+"""A difference of grades that needs a decision."""
 
 
 class Dispute(NamedTuple):
-    """A pair with grades that differ by two or more, without an adjudicated grade."""
+    """A pair with grades that differ by two or more."""
 
     query_id: str
     document_id: str
     grades: tuple[tuple[str, int], ...]
-    """Judge and grade."""
+    """Each judge with the grade."""
 
 
 def people_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
@@ -62,12 +62,12 @@ class _ModelDispute(NamedTuple):
 def model_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     """Return the pairs on which people and a model differ, largest difference first.
 
-    Documents that manipulate a model appear here. If people disagree (see
-    `people_disputes`), their median counts.
+    Documents that manipulate a model appear here. Of people, the grade counts that
+    labels get: the adjudicated one, else the lower median.
     """
-    sampled = [judgment for judgment in judgments if judgment.design != "next"]
+    labelling = [judgment for judgment in judgments if judgment.design != "next"]
     disputes: list[_ModelDispute] = []
-    for key, pair_judgments in group_by_pair(sampled).items():
+    for key, pair_judgments in group_by_pair(labelling).items():
         by_people = [
             judgment for judgment in pair_judgments if judgment.kind == "human"
         ]

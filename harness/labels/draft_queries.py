@@ -1,5 +1,7 @@
 """Queries that a model writes.
 
+`draft_prompts` draws the documents; `draft_queries` asks for a query of each, and drops
+what is too like an earlier one. A person then keeps or drops each (`keep_drafts`).
 No retriever is involved: a filter by the results of a retriever would favour it.
 """
 
@@ -59,7 +61,9 @@ class DraftedQueries(NamedTuple):
 
     drafts: tuple[DraftQuery, ...]
     unreadable: int
+    """Number of replies without a query."""
     duplicates: int
+    """Number of queries that were dropped, since they are too like an earlier one."""
 
 
 class DraftPrompt(NamedTuple):

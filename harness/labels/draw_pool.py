@@ -1,4 +1,9 @@
-"""Which documents to judge."""
+"""Which documents to judge.
+
+A pool has, for each drawn query, what any retriever ranks within the depth, without
+what its audience has judged. `read_material` collects the rankings of results folders,
+`draw_pool` draws, and `pool` writes the file.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,12 +33,12 @@ class PoolOptions:
     """The options of a pool."""
 
     depth: int = 10
-    """Documents taken from each ranking."""
+    """Number of documents taken from each ranking."""
     sample: int | None = None
-    """Queries to draw; by default all."""
+    """Number of queries to draw; by default all."""
     seed: int = 0
     audience: Literal["human", "llm"] = "human"
-    """Whose judged pairs are excluded: people's, or models'."""
+    """Who will judge, people or models; pairs they have judged are left out."""
     policy: str = DEFAULT_POLICY
     next_look: bool = False
     """Whether to draw the queries that the next planned look needs."""
@@ -45,7 +50,7 @@ class PoolMaterial:
 
     dataset: Dataset
     queries: Mapping[str, Query]
-    """All queries."""
+    """The queries that any retriever has a ranking for, by id."""
     top_documents: Mapping[str, frozenset[str]]
     """Query -> documents that a retriever ranked within the depth."""
     planned_looks: tuple[int, ...] = ()
@@ -80,19 +85,20 @@ def draw_pool(
         scored = [query_id for query_id in labelled if _is_scored(material, query_id)]
         look = _next_look(material.planned_looks, len(scored))
         missing = _queries_to_label(look - len(scored), len(scored), len(labelled))
-        sample_size = len(labelled) + missing
         labelled_ids = set(labelled)
-        unlabelled = [query for query in candidates if query not in labelled_ids]
+        unlabelled = [
+            query_id for query_id in candidates if query_id not in labelled_ids
+        ]
         candidates = labelled + unlabelled
         if not unlabelled:
             problem = f"all {population:,} queries are labelled"
             remedy = "harness run shows the verdict"
             raise InputError(Problem("--next-look", problem, remedy))
-        sample_size = min(sample_size, population)
-    if not 1 <= sample_size <= population:
-        option = "--next-look" if options.next_look else "--sample"
+        # The labelled queries are the first of the sample, and are not judged again.
+        sample_size = min(len(labelled) + missing, population)
+    elif not 1 <= sample_size <= population:
         problem = f"{sample_size} queries of {population:,} cannot be drawn"
-        raise InputError(Problem(option, problem))
+        raise InputError(Problem("--sample", problem))
     judged_pairs = _judged_pairs(judgments, options)
     documents_by_query: dict[str, list[str]] = {}
     for query_id in candidates[len(labelled) : sample_size]:
@@ -133,7 +139,7 @@ def _is_scored(material: PoolMaterial, query_id: str) -> bool:
 
 
 def _queries_to_label(missing: int, scored: int, labelled: int) -> int:
-    """Return how many queries to draw, at the share that was scored so far.
+    """Return how many queries to label, at the share that was scored so far.
 
     >>> _queries_to_label(8, 22, 30)
     11

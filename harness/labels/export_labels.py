@@ -1,4 +1,7 @@
-"""Labels in other forms."""
+"""Labels in other forms.
+
+The labels of a data set become TREC qrels, or a file of queries with their labels.
+"""
 
 import json
 from collections.abc import Mapping
@@ -19,11 +22,11 @@ class ExportedLabels(NamedTuple):
     """How many queries have labels in the written file."""
 
     people_query_count: int
-    """Queries that people judged completely."""
+    """Number of queries with labels of no model."""
     model_query_count: int
-    """Queries that a model judged, completely or in part."""
+    """Number of queries that a model judged, completely or in part."""
     omitted_query_count: int
-    """Queries of a model that were omitted, because people judged others."""
+    """Number of queries of a model that are omitted, because people judged others."""
 
     def sentence(self) -> str:
         """Return the result as a sentence."""
@@ -62,7 +65,7 @@ def export_labels(
     Raises:
         InputError: the file exists or cannot be written, or there are no labels.
     """
-    check_new_file(path)  # it may be the file of judgments
+    check_new_file(path)  # an existing one may be the file of judgments
     all_labels = {
         query_id: labels for query_id, labels in dataset.labels.items() if labels.judged
     }

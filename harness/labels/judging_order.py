@@ -1,4 +1,8 @@
-"""The order of judging."""
+"""The order of judging.
+
+People judge a pool query by query, and a tenth of its pairs once more, without seeing
+their first grade. `build_judgment` turns one answer into a judgment, a model's as well.
+"""
 
 import math
 from typing import NamedTuple
@@ -76,7 +80,7 @@ def judging_order(pool: Pool, *, repeated: float = REPEATED_SHARE) -> list[Order
 def repeats_sentence(pool: Pool) -> str:
     """Return how many pairs are repeated, and the number of labels in total."""
     judgments = len(judging_order(pool))
-    repeats = judgments - pool.pairs
+    repeats = judgments - pool.pair_count
     return f"{repeats:,} of them twice, which makes {count_of(judgments, 'label')}"
 
 

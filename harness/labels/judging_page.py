@@ -1,4 +1,8 @@
-"""The page for people who judge."""
+"""The page for people who judge.
+
+Its script has the pool as data, in the order of judging, and exports judgments as
+lines. No retriever is named on it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,8 @@
-"""Drafts that a person keeps."""
+"""Drafts that a person keeps.
+
+The judging page asks whether to keep or drop each draft: its grades 1 and 0 are about
+the query, so they never become labels (`merge` refuses them).
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +36,7 @@ class DraftQuery(NamedTuple):
     query: str
     style: str
     need: str
-    """Shared by paraphrases."""
+    """The id of the first draft of a need, which its paraphrases share."""
     origin: str
     """The model that wrote it, as `llm:MODEL`."""
     document_id: str

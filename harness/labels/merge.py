@@ -1,4 +1,9 @@
-"""Judgments merged into a data set."""
+"""Judgments merged into a data set.
+
+New lines are added to the data set's file of judgments, which is written anew, or not
+at all if one line does not fit. That file becomes labels whenever the data set is
+read (`harness.dataset.merge_judgments`).
+"""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -94,16 +99,17 @@ class MergedJudgments(NamedTuple):
     path: Path
     """The file of judgments in the data set's folder."""
     judgment_count: int
-    """All judgments in the file."""
+    """Number of judgments in the file."""
     new_judgment_count: int
     """How many more these are than before."""
     people_query_count: int
-    """Queries that people judged completely."""
+    """Number of queries that people judged completely."""
     mixed_query_count: int
-    """Queries that people did not finish."""
+    """Number of queries that people did not finish."""
     model_query_count: int
-    """Queries that only a model judged."""
+    """Number of queries that only a model judged."""
     disputes: tuple[Dispute, ...]
+    """Pairs in the file on which people differ."""
     later_round_judges: tuple[str, ...]
     """Judges whose corrections are refused, and kept as later rounds."""
 
@@ -142,6 +148,7 @@ def merge_into_dataset(
     for new_path in paths:
         read_lines += read_judgment_file(new_path, problems)
     if latest_counts:
+        # Every judge corrects their own earlier lines, none of which is refused.
         read_lines = list(_as_corrections(before, read_lines))
         correcting_judges = {placed.judgment.judge for placed in read_lines}
     new_lines = list(corrections_as_rounds(before, read_lines, correcting_judges))

@@ -1,4 +1,9 @@
-"""A model as a judge of a pool."""
+"""A model as a judge of a pool.
+
+`judge_by_model` asks for a grade of each pair that the file of judgments lacks, and
+appends a line for each reply: one that has no grade is null, never 0. `model_prompt`
+has the request and reads the reply.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -76,7 +81,7 @@ class ModelJudging(NamedTuple):
     """The result of a model's judging."""
 
     asked: int
-    """Prompts, including those from the cache."""
+    """Number of prompts, including those from the cache."""
     graded: int
     unreadable: int
     """Replies without a grade of the scale: their judgments are null."""
@@ -221,7 +226,7 @@ def _lacks_line_end(path: Path) -> bool:
 
 
 class _JudgmentWriter:
-    """Writes the judgments of a model as lines, and counts their outcomes."""
+    """Makes the lines of a model's judgments, and counts their outcomes."""
 
     def __init__(
         self,

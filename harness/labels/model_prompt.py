@@ -1,4 +1,8 @@
-"""The request for the grade of a document."""
+"""The request for the grade of a document.
+
+A model reads the same policy as people, except that it may not skip a document. What it
+replies is read here, too: anything but a grade of the scale is none.
+"""
 
 from harness.dataset.judgment import JUDGMENT_GRADES
 from harness.labels.judging_order import PairTexts

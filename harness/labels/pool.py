@@ -1,8 +1,9 @@
 """A pool as a file.
 
 The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each
-further line is a query with its documents, in the order of judging. The sample of
-queries and the order depend only on hashes of the seed and the ids.
+further line is a query with its documents, in the order of judging. The digest covers
+all the rest: a changed pool is refused. `draw_pool` draws queries and orders documents,
+by hashes of the seed and the ids (`shuffle_key`) alone.
 """
 
 import hashlib
@@ -43,8 +44,8 @@ DEFAULT_POLICY = (
 )
 POOL_VERSION = 1
 """Version of a pool's file; another one is refused."""
-DIGEST_BYTES = 8
-"""Bytes of the digests of texts and rows."""
+TEXT_DIGEST_BYTES = 8
+"""Bytes of `digest_texts`; a document's digest is `judged_text_digest`."""
 POOL_DIGEST_LENGTH = 16
 """Hex digits of the digest by which judgments are matched to their pool."""
 
@@ -67,7 +68,7 @@ def digest_texts(*parts: str) -> str:
     False
     """
     joined = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(joined, digest_size=DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(joined, digest_size=TEXT_DIGEST_BYTES).hexdigest()
 
 
 class PooledDocument(StrictTable):
@@ -88,6 +89,7 @@ class PooledQuery(StrictTable):
     inclusion: float = Field(gt=0, le=1)
     """The sampling probability of the query."""
     documents: tuple[PooledDocument, ...] = Field(strict=False)
+    """Not strict, since JSON has lists and no tuples."""
 
 
 def build_pooled_query(
@@ -115,17 +117,17 @@ class PoolDesign(StrictTable):
     """How a pool was drawn."""
 
     depth: int
-    """Documents taken from each ranking."""
+    """Number of documents taken from each ranking."""
     seed: int
     """Seed of the sample of queries and of the order of documents."""
     population: int
-    """Queries to draw from."""
+    """Number of queries to draw from."""
     sampled: int
-    """Queries that were drawn, including those without a document to judge."""
+    """Number of queries drawn, including those without a document to judge."""
     design: JudgmentDesign = "sample"
-    """Why its pairs are judged, as in each judgment."""
+    """Why its pairs are judged: a sample, the next look, or a dispute."""
     audience: Literal["human", "llm"] = "human"
-    """Whose judged pairs were excluded."""
+    """Who will judge; pairs they have judged are left out."""
 
 
 class Pool(NamedTuple):
@@ -140,8 +142,8 @@ class Pool(NamedTuple):
     queries: tuple[PooledQuery, ...]
 
     @property
-    def pairs(self) -> int:
-        """Number of documents to judge, over all queries."""
+    def pair_count(self) -> int:
+        """Number of pairs of a query and a document to judge."""
         return sum(len(query.documents) for query in self.queries)
 
 
@@ -184,7 +186,7 @@ def write_new_file(
 
 
 def check_new_file(path: Path) -> None:
-    """Check that a file can be written before any paid request.
+    """Check that a file can be written; called before paid requests.
 
     Raises:
         InputError: it exists, or its folder is missing.

@@ -1,4 +1,10 @@
-"""What people prefer."""
+"""What people prefer.
+
+The answers of a page of two rankings become counts of queries: for each query the votes
+of its judges are added up, and a tie prefers neither. A sign test compares the counts;
+repeated questions show how far a person agrees with themselves, and labels, if there
+are any, whether they agree with people.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,9 +33,11 @@ class SelfAgreement(NamedTuple):
     """How often a person gave the same answer again, with swapped sides."""
 
     repeated: int
+    """Number of questions that were answered twice."""
     same: int
+    """How many of them got the same answer."""
     by_side: int
-    """Repetitions in which the same side was preferred, and so the other ranking."""
+    """How many in which the same side was preferred, and so the other ranking."""
 
 
 class LabelAgreement(NamedTuple):
@@ -41,7 +49,7 @@ class LabelAgreement(NamedTuple):
     is_shown: bool
     """Whether the comparison by labels shows a difference."""
     both: int
-    """Queries with a preference, and with a difference by labels."""
+    """Number of queries with a preference, and with a difference by labels."""
     agreeing: int
     """How many of them have the same direction."""
 
@@ -53,13 +61,14 @@ class PreferenceCounts:
     a: str
     b: str
     for_a: int
+    """Number of queries that prefer `a`."""
     for_b: int
     same: int
-    """Queries without a preference, or on which people are split."""
+    """Number of queries without a preference, or on which people are split."""
     p: float
     """p of the exact sign test over the queries with a preference."""
     level: float
-    """Level of this look."""
+    """Significance level of this look; alpha if none is planned."""
     interval: ProportionInterval
     """Interval of the leader's share of the queries with a preference."""
     judges: tuple[str, ...]
@@ -67,13 +76,13 @@ class PreferenceCounts:
     look: InterimAnalysis | None
     """Which planned look this is; None if none are planned."""
     earlier: tuple[int, ...]
-    """Queries at each earlier look."""
+    """Number of queries at each earlier look."""
     labels: LabelAgreement | None
     """How preferences agree with labels; None without labels."""
 
     @property
     def queries(self) -> int:
-        """Queries with an answer."""
+        """Number of queries with an answer."""
         return self.for_a + self.for_b + self.same
 
     @property
@@ -137,6 +146,10 @@ def count_preferences(
 def _compared_by(
     results: Results, design: ComparisonDesign, files: Sequence[Sequence[Preference]]
 ) -> list[ComparedRankings]:
+    """Return the rankings that were compared; refuse answers about others.
+
+    One row suffices: `read_preferences` takes only files of one comparison.
+    """
     compared = differing_rankings(results, design)
     if files[0][0].page != comparison_digest(compared, design):
         problem = (
@@ -175,6 +188,7 @@ def _sign(votes: int) -> int:
 def _self_agreement(
     compared: Mapping[str, ComparedRankings], files: Sequence[Sequence[Preference]]
 ) -> SelfAgreement:
+    """Count the questions that a person answered in both rounds."""
     rounds: dict[tuple[str, str], dict[int, Preference]] = defaultdict(dict)
     for rows in files:
         for row in rows:
@@ -186,6 +200,7 @@ def _self_agreement(
         pair = compared[answers[1].query_id]
         same += _vote(pair, answers[1]) == _vote(pair, answers[2])
         first_side = answers[1].choice
+        # The sides are swapped, so that the same side is the other ranking.
         by_side += first_side == answers[2].choice and first_side != "same"
     return SelfAgreement(len(repeated), same, by_side)
 

@@ -42,6 +42,7 @@ They are not read; the message proposes our name.
 
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
+"""Which documents the ideal ranking of nDCG has."""
 
 MEASURE_PATTERN = re.compile(
     r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL
@@ -118,7 +119,7 @@ def parse_measure(
     params = {key: _parse_value(text, key, arguments[key]) for key in arguments}
     exclusive = _exclusive_parameter(params)
     if exclusive is None:
-        has_own_ideal = "tokens" in params
+        has_own_ideal = "tokens" in params  # see `_with_tokens`
         defaults = _default_parameters(name, gain, None if has_own_ideal else ideal)
         params = {**defaults, **params}
     elif len(params) > 1:
@@ -129,6 +130,7 @@ def parse_measure(
         for key in sorted(params)
         if PARAMETER_DEFAULTS.get(key) != params[key]
     ]
+    # A measure of the user may be a name that carries its function.
     function = text.value if isinstance(text, NamedObject) else None
     measure = Measure(name, None, tuple(canonical), function)
     return _with_cutoff(text, measure, match[3])

@@ -1,4 +1,9 @@
-"""Rankings to the values of measures."""
+"""Rankings to the values of measures.
+
+`measure_rankings` takes documents that are in order, `measure_run` scores to order them
+by. Most measures are formulas over arrays of many queries (`table`); those of groups,
+claims and passages, and the user's own, are computed query by query.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +27,11 @@ from retrievers.errors import InputError, Problem
 from retrievers.passage import Passage, Span
 
 Grades = Mapping[str, Mapping[str, int]]
+"""Query id -> document id -> grade."""
 RankedPassages = Mapping[str, Sequence[Passage]]
 """Query id -> passages, best first."""
 Precision = Literal["single", "double"]
+"""Whether scores are compared as 32-bit floats, or as doubles."""
 Retrieved = TypeVar("Retrieved", bound=Collection[str])
 MakeBatch = Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch]
 """Makes a batch of judgments, rankings and the largest grade."""
@@ -179,7 +186,7 @@ def _passage_values(
         problem = "needs labelled spans, and no query has any"
         remedy = "give labels spans, or measure documents"
         raise InputError(Problem(f"measure {str(measure)!r}", problem, remedy))
-    _largest_grade([measure], judgments)
+    _largest_grade([measure], judgments)  # refuses grades too high for the gain
     values: list[float] = []
     for query_id, judged in judgments.items():
         labels = PassageLabels(judged, spans_by_query.get(query_id, ()))

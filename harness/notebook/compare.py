@@ -1,4 +1,7 @@
-"""Runs compared in a notebook."""
+"""Runs compared in a notebook.
+
+`compare` scores runs in memory, `compare_folders` takes those of results folders.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A data set in memory.
 
-A row or text without an id gets its position as id: the index of a frame, else 0, 1, 2
-and so on.
+Documents, queries and labels, each in memory or a path, become one `Source`, which is
+opened like a data set of files. `rows_in_memory` reads texts and rows, and
+`document_values` reads labels.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,6 +65,7 @@ def source_in_memory(
 
     def open_parts(reference: DatasetReference) -> Source:
         columns = _columns_of(reference)
+        # With None the rows of queries have the labels; with no rows nothing has.
         labels_of_queries = label_rows if grades is None else rows_of_files()
         query_part = documents if queries is None else queries
         query_source = _open_part(query_part, "queries", labels_of_queries, columns)

@@ -1,4 +1,8 @@
-"""Grades or scores of documents in memory."""
+"""Grades or scores of documents in memory.
+
+`grades_in_memory` reads labels, `run_in_memory` a run: dicts, lists, frames or files
+become query id -> document id -> value. They differ by what a `_ValueKind` says.
+"""
 
 import math
 from collections.abc import (
@@ -72,8 +76,8 @@ class _ValueKind(NamedTuple, Generic[Value]):
     allows_sets: bool
     """Whether the documents of a query may be without an order."""
     shape_problem: str
+    """The problem of documents of another type."""
     shape_remedy: str
-    """The problem with documents of another type."""
 
 
 def parse_conditions(where: Any) -> Conditions:
@@ -193,7 +197,7 @@ def _query_documents(
 ) -> list[tuple[Any, Any]]:
     """The documents of one query with their values.
 
-    In a list they have the default, or descending scores.
+    In a list they have the default; without one, scores that descend.
     """
     if isinstance(documents, Mapping):
         return list(documents.items())
@@ -211,7 +215,7 @@ def _query_documents(
 def unique_by_id(
     keys: Iterable[Any], contents: Iterable[Value], where: str, *, noun: str
 ) -> dict[str, Value]:
-    """A table by id, as text; InputError for duplicates, such as 1 and "1"."""
+    """Contents by the id of their key; InputError for duplicates, such as 1 and "1"."""
     table: dict[str, Value] = {}
     for key, content in zip(keys, contents, strict=True):
         id_ = _parse_id(key, where)

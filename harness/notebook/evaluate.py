@@ -1,4 +1,8 @@
-"""Data in memory, evaluated."""
+"""Data in memory, evaluated.
+
+The arguments become the tables of an experiment, which is run in a temporary folder
+like one of a file. Problems name the arguments in place of keys and options.
+"""
 
 import re
 import shutil

@@ -1,4 +1,8 @@
-"""Results in a notebook."""
+"""Results in a notebook.
+
+`NotebookResults` are the results of a folder with more methods: frames, the verdict in
+words, charts of the report, which is written when one is first asked for.
+"""
 
 from __future__ import annotations
 

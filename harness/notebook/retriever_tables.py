@@ -48,6 +48,7 @@ def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
         NamedTable(name, RawTable(_retriever_table(retriever, name)))
         for name, retriever in retrievers.items()
     ]
+    # Objects get their names first, since parts are recognised by equal tables.
     object_names = _object_names(tables)
     tables = [
         NamedTable(name, RawTable(name_objects(table.options, object_names)))

@@ -1,4 +1,8 @@
-"""Rows of frames as of lists."""
+"""Rows of frames, lists or dicts.
+
+A row or text without an id gets its position as id: the index of a frame, else 0, 1, 2
+and so on.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

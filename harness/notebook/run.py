@@ -1,4 +1,8 @@
-"""Experiments run from Python."""
+"""Experiments run from Python.
+
+`harness.pipeline` does the work; here are the progress display, and problems in the
+words of Python.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -58,7 +58,7 @@ class UnsharedQueries:
 
     ids: tuple[str, ...]
     queries: int
-    """All queries that are searched."""
+    """How many queries are searched."""
 
 
 CheckWarning = TruncationEstimate | AbsentModel | MissingRequirement | UnsharedQueries
@@ -213,26 +213,26 @@ def _run_problems(
 ) -> list[Problem]:
     """Return the problems for which a run would refuse a retriever.
 
-    The user's functions are located, and not imported.
+    The functions of a user are located, and not imported: nothing else of a retriever
+    that calls them can be checked.
     """
+    problems: list[Problem] = []
     user_functions = list(_user_functions(config))
-    if not user_functions:
-        problems: list[Problem] = []
-        for retriever in built.other_retrievers:
-            if isinstance(retriever, Agent):  # what its model lacks is a warning
-                continue
-            found = missing_requirements(built.name, retriever)
-            ids = [query.id for query in dataset.queries]
-            problems += found or unanswered_queries(built.name, retriever, ids)
-        for dense in built.dense_parts:
+    if user_functions:
+        for key, call in user_functions:
             with collect_errors(problems, partial(name_retriever, built.name)):
-                if dense.chunks is not None:
-                    dense.chunks.check()
+                require_module(call, key)
         return problems
-    problems = []
-    for key, call in user_functions:
+    query_ids = [query.id for query in dataset.queries]
+    for retriever in built.other_retrievers:
+        if isinstance(retriever, Agent):  # what its model lacks is a warning
+            continue
+        missing = missing_requirements(built.name, retriever)
+        problems += missing or unanswered_queries(built.name, retriever, query_ids)
+    for dense in built.dense_parts:
         with collect_errors(problems, partial(name_retriever, built.name)):
-            require_module(call, key)
+            if dense.chunks is not None:
+                dense.chunks.check()
     return problems
 
 

@@ -57,14 +57,14 @@ class DatasetSummary(NamedTuple):
     """A data set in figures; all but those of the labels are from a sample."""
 
     sampled: int
-    """Documents in the sample."""
+    """How many documents the sample has."""
     tokens: TokenSpread
     languages: tuple[LanguageCount, ...]
     """The most frequent first."""
     quoted: tuple[str, ...]
     """Ids of queries whose text is word for word in a document."""
     labelled: int
-    """Documents with a label."""
+    """How many documents have a label."""
     grades: tuple[GradeCount, ...]
     """How often each grade occurs; empty if labels are lists."""
     per_query: RelevantSpread

@@ -1,4 +1,7 @@
-"""The difference that a data set's queries detect."""
+"""The difference that a data set's queries detect.
+
+Nothing is known of the scores before a run: their scatter is assumed.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,13 +32,14 @@ class DetectableDifference(NamedTuple):
     """
 
     units: int
-    """Queries, or clusters of them."""
+    """How many queries there are, or clusters of them."""
     clusters: bool = False
+    """Whether the units are clusters."""
     comparisons: int = 1
-    """Differences that are tested for the primary measure."""
+    """How many differences are tested for the primary measure."""
     alpha: float = 0.05
     range_of: float = 1.0
-    """Range of the primary measure."""
+    """How far apart two values of the primary measure can be."""
 
     def smallest_p(self, units: int | None = None) -> float:
         """The smallest corrected p that so many units can give."""

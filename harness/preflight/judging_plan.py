@@ -15,6 +15,7 @@ class JudgingPlan(NamedTuple):
     """Dollars for a million tokens."""
     output_price: float | None
     is_priced: bool
+    """Whether the dollars are known."""
 
 
 def plan_judging(context: PlanContext) -> JudgingPlan | None:
@@ -61,7 +62,10 @@ def plan_judging(context: PlanContext) -> JudgingPlan | None:
 
 
 def _is_judged(context: PlanContext, judge: str) -> bool:
-    """Whether an earlier run of this experiment was judged by the same judge."""
+    """Whether an earlier run of this experiment was judged by the same judge.
+
+    Then the cache has all of its verdicts.
+    """
     earlier = context.same_run()
     if earlier is None:
         return False

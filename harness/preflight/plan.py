@@ -54,6 +54,7 @@ class RunPlan(NamedTuple):
 
     rows: tuple[PlanRow, ...]
     models: tuple[PlannedModel, ...] = ()
+    """The encoders, and the rerankers that are services."""
     judging: JudgingPlan | None = None
     """Its row is the last of `rows`."""
     remote_vectors: str = ""

@@ -18,7 +18,9 @@ class AskedPlan(NamedTuple):
     calls: int
     """Requests for one query; for an agent, at most."""
     trials: int
+    """How often each query is sent."""
     queries: int
+    """How many different queries are sent."""
     is_upper_bound: bool
     """Whether the row has upper bounds."""
 
@@ -32,6 +34,7 @@ def asked_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPl
 def _service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
     """Yield the plans of search services (http, mcp): a call a query and trial."""
     experiment = context.loaded.experiment
+    # As in a run: one hit more if the document with the query's id is left out.
     depth = experiment.depth + (1 if experiment.dataset.exclude_self else 0)
     queries = built.conversation_queries(context.dataset.queries)
     texts = list(dict.fromkeys(query.text for query in queries))

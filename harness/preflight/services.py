@@ -1,4 +1,8 @@
-"""Whether the services of an experiment respond."""
+"""Whether the services of an experiment respond.
+
+Each is sent one request, once for all retrievers that use it; a search service must
+also return ids of documents.
+"""
 
 from __future__ import annotations
 
@@ -96,6 +100,7 @@ def _services_of(
     for retriever in built.other_retrievers:
         if isinstance(retriever, AskedService):
             ping_endpoint = partial(_ping_endpoint, retriever, query, dataset)
+            # A new object is equal to no other: every endpoint is pinged.
             yield object(), Service(built.name, "endpoint", ping_endpoint)
     for dense in built.dense_parts:
         if dense.store.on_server:

@@ -1,4 +1,8 @@
-"""How far models read documents."""
+"""How far models read documents.
+
+This is an estimate from a sample before a run; after it, the ledger counts what was
+truncated.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A CSV table with typed columns.
 
 Columns are read back with their types. Texts that a spreadsheet would run as formulas
-stay text, and no character begins a new row.
+stay text, and no character begins a new row. `table_schema` has the columns of each
+file.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ESCAPED_FORMULA = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!])
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
-"""Names: always read back as text; an empty cell is the empty text."""
+"""Texts whose empty cell is the empty text; in other columns it is NaN."""
 NUMBER_COLUMNS = frozenset(
     {
         "value",
@@ -211,7 +212,7 @@ def _parse_numbers(cells: Sequence[str], column: str) -> list[Any]:
         return [_parse_number(cell, row, column) for row, cell in enumerate(cells)]
     for row, number in enumerate(numbers):
         if abs(number) > LARGEST_INTEGER:
-            raise _cell_error(row, column, cells[row]) from None
+            raise _cell_error(row, column, cells[row])
     return numbers
 
 

@@ -1,4 +1,8 @@
-"""The texts of the documents in a results folder."""
+"""The texts of the documents in a results folder.
+
+Written with the labels (`labels_file` has their form), since labelled documents are
+among those that are stored. corpus.csv has a digest of every document.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from retrievers.types import Document
 TEXT_LIMITS = (20_000, 4_000, 1_000, 300)
 """Characters of a document's text that a results folder stores.
 
-The first of these with which all texts together fit TEXT_BUDGET.
+The first of these with which all texts together fit TEXT_BUDGET, else the last.
 """
 CORPUS_FILE = "corpus.csv"
 """Id and digest of every document."""

@@ -95,8 +95,8 @@ class PassageRow(NamedTuple):
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Return a row in its stored form."""
-        return cls(str(stored.get("id")), str(stored.get("passage")))
+        """Return the row of a stored form; an error if the form is wrong."""
+        return cls(str(stored["id"]), str(stored["passage"]))
 
 
 StoredRow = TypeVar("StoredRow", ClaimsRow, VerdictRow, OpinionRow, PassageRow)

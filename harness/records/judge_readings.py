@@ -120,7 +120,7 @@ def claims_by_query(
             verdicts = tuple(
                 is_entailed(readings.verdicts.get((claim, passage))) for claim in claims
             )
-            if set(verdicts) != {None}:
+            if set(verdicts) != {None}:  # a document without any was not judged
                 entailed_by[document_id] = verdicts
         by_query[query.id] = QueryClaims(claims, entailed_by)
     return by_query

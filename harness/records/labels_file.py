@@ -32,7 +32,7 @@ def labelled_query_row(query: Query, dataset: Dataset) -> dict[str, Any]:
 
 
 class LabelledQuery(NamedTuple):
-    """One judged query with its labels, before any grade rule."""
+    """A query with its labels, if it has any, before any grade rule."""
 
     query: Query
     labels: Labels

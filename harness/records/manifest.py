@@ -188,8 +188,9 @@ class Manifest:
         """
         record = self.resolved.retriever_by_name[retriever]
         parts = [self.retriever_identity(part) for part in record.uses]
-        uses = record.table.get("of") or ()
-        if not isinstance(uses, str):
-            parts += [str(part) for part in uses if isinstance(part, Mapping)]
+        used = record.table.get("of") or ()
+        if not isinstance(used, str):
+            # A part without a name is its table.
+            parts += [str(part) for part in used if isinstance(part, Mapping)]
         facts = self.retrievers[retriever].provenance
         return retriever_identity(record.table, facts, parts)

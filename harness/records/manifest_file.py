@@ -1,4 +1,9 @@
-"""The file manifest.json."""
+"""The file manifest.json.
+
+`manifest` has its record, and `resolved_tables` checks the experiment's tables in it. A
+file of another schema is refused, and the problem names the command that runs its
+experiment again.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ MODELLED_TABLES = (
     "vectors",
     "sweep",
 )
-"""The tables of a resolved experiment that are stored pydantic models."""
+"""The tables of a resolved experiment that are pydantic models, stored by alias."""
 
 
 def file_digests(folder: Path) -> tuple[FileDigest, ...]:
@@ -105,7 +110,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content["file_digests"] = dict(manifest.file_digests)
     content["judge"] = stored_judge(manifest.judge)
     content["machine"]["threads"] = dict(manifest.machine.threads)
-    if manifest.machine.load is None:
+    if manifest.machine.load is None:  # an unknown load is an absent key
         del content["machine"]["load"]
     quality = content["ledger"]
     content["ledger"] = {"dataset": quality["dataset"], **quality["retrievers"]}

@@ -1,4 +1,9 @@
-"""The check of each table of a resolved experiment."""
+"""The check of each table of a resolved experiment.
+
+A manifest's tables are read back as the records that an experiment file has, without
+the packages of their kinds. `manifest` uses the types at the end of this module; a
+wrong key is a ValueError, of which pydantic names the path.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The folder of a run until its results are complete."""
+"""The folder of a run until its results are complete.
+
+A run writes to `<name>.unfinished`, which is renamed at its end: a results folder is
+complete, or is not there. The next run finishes a renaming that was killed.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -107,6 +111,7 @@ def _what_would_be_lost(earlier: Path, newer: Path) -> str:
     if before is None or after is None:
         return "what cannot be read"
     if not before.dataset.scored and not after.dataset.scored:
+        # Without labels there are no scores to lose: rankings are compared.
         rankings = {
             stored
             for stored in before.file_digests

@@ -1,4 +1,8 @@
-"""The index of many results folders."""
+"""The index of many results folders.
+
+`list_results` reads them, a folder that cannot be read with its reason; `index_page`
+groups the runs by experiment, newest first.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class IndexEntry:
     """
     verdict: ShortVerdict
     queries: int
-    """Queries that were scored; without labels, queries that were searched."""
+    """How many queries were scored; without labels, how many were searched."""
     has_report: bool = False
     """Whether the folder has a report."""
 
@@ -79,8 +83,9 @@ class SetsEntry(NamedTuple):
     """The leader's mean over the sets."""
     retrievers: tuple[str, ...]
     sets: int
+    """How many data sets there are."""
     queries: int
-    """Queries of all sets."""
+    """How many queries they have together."""
     started: str
     """The start of its newest run."""
     has_report: bool
@@ -106,7 +111,7 @@ class ResultsListing(NamedTuple):
 def list_results(results_folder: Path) -> ResultsListing:
     """Read every folder of a folder.
 
-    A folder that cannot be read is listed with the reason.
+    One that cannot be read is among those that are skipped, with the reason.
     """
     entries: list[IndexEntry] = []
     skipped: list[SkippedFolder] = []
@@ -259,15 +264,15 @@ def index_headline(verdicts: Sequence[ShortVerdict]) -> IndexHeadline:
     """Return how many experiments have a winner."""
     if not verdicts:
         return IndexHeadline("No run yet", "Run an experiment: harness run FILE.")
-    winners = sum(verdict.state == "good" for verdict in verdicts)
+    winners = sum(verdict.word == "use" for verdict in verdicts)
     total = len(verdicts)
-    verb = "has" if winners == 1 else "have"
-    noun = "experiment" if total == 1 else "experiments"
-    headline = f"{capital_numeral(winners)} of {numeral(total)} {noun} {verb} a winner"
+    verb = "has" if winners <= 1 else "have"
+    winner_count = capital_numeral(winners) if winners else "None"
+    headline = f"{winner_count} of {numeral(total)} experiments {verb} a winner"
     if total == 1:
-        headline = "The experiment has a winner" if winners else "No winner yet"
+        headline = _single_headline(verdicts[0])
     others: list[str] = []
-    counts = Counter(verdict.word for verdict in verdicts if verdict.state != "good")
+    counts = Counter(verdict.word for verdict in verdicts if verdict.word != "use")
     for word, count in counts.items():
         if total > 1:
             others.append(f"{numeral(count)} {_state_words(word, count)}")
@@ -275,14 +280,27 @@ def index_headline(verdicts: Sequence[ShortVerdict]) -> IndexHeadline:
     return IndexHeadline(headline, f"{capitalized(reason)}." if reason else "")
 
 
+def _single_headline(verdict: ShortVerdict) -> str:
+    """Return whether the only experiment has a winner."""
+    if verdict.word == "use":
+        return "The experiment has a winner"
+    if verdict.word == "keep":
+        return "Nothing is shown to beat what you have"
+    return "No winner yet"
+
+
 def _state_words(word: str, count: int) -> str:
     """Return a state with its verb.
 
     >>> _state_words("no labels", 1), _state_words("undecided", 2)
     ('has no labels', 'are undecided')
+    >>> _state_words("keep", 1)
+    'keeps what it has'
     """
     if word == "failed":
         return "failed"
+    if word == "keep":
+        return "keeps what it has" if count == 1 else "keep what they have"
     if word.startswith("no "):
         return f"{'has' if count == 1 else 'have'} {word}"
     return f"{'is' if count == 1 else 'are'} {word}"

@@ -55,7 +55,7 @@ def report_page(
         "title": f"{view.manifest.name}: {screen.headline}",
         "facts": screen.facts,
         "linked": [section for section in sections if section.id in LINKED_SECTIONS],
-        "others": sections[2:],
+        "others": sections[2:],  # the template places the first two itself
         "bodies": bodies,
     }
     return render_page("page.html", variables, PAGE_SCRIPTS)

@@ -19,14 +19,16 @@ class CardHit(NamedTuple):
     """One line of a ranking."""
 
     document: int
+    """Its number on the page."""
     rank: int
     """0 if the document is not among the hits that were kept."""
     title: str
     grade: int
     """0 for a document that is not marked."""
     is_later: bool
-    """Whether it comes after the first hits."""
+    """Whether it is a labelled document that is not among the first hits."""
     is_first_later: bool
+    """Whether it is the first of these, above which the card has a rule."""
 
     @property
     def rank_text(self) -> str:
@@ -39,6 +41,7 @@ class CardSide(NamedTuple):
 
     retriever: str
     number: int
+    """Its place among the retrievers of the page."""
     score: float | None
     """Its score on the query; None without labels."""
     hits: tuple[CardHit, ...]

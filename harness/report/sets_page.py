@@ -1,4 +1,8 @@
-"""A page of several data sets."""
+"""A page of several data sets.
+
+It shows the comparison over the sets (`evaluation.sets`), and the queries of each set
+by the sections of a single report.
+"""
 
 import csv
 import io
@@ -26,7 +30,7 @@ from harness.report.sections.pairs import STATE_BY_VERDICT
 from harness.report.sections.provenance import results_path
 from harness.report.templates import html_environment, render_page
 from harness.report.view import View, build_view
-from harness.stats.differences import paired_differences
+from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
 from harness.stats.over_sets import MIN_SETS
 from harness.wording.dates import date_text
@@ -51,6 +55,7 @@ class SetGap(NamedTuple):
     difference: float
     """Points of the measure behind the leader, or ahead of the baseline."""
     low: float | None
+    """Both ends are None if no interval can be estimated."""
     high: float | None
     state: str
     """The name of its colour in the style sheet; it follows the interval."""
@@ -68,7 +73,9 @@ class SetsRow(NamedTuple):
     gap: float | None
     """The mean gap to the reference; None for the reference itself."""
     p: float | None
+    """Adjusted p of its pair with the reference."""
     sets_won: int
+    """How many sets have no higher mean than its own."""
     gaps: tuple[SetGap | None, ...]
     """The gap on each set; None for the reference."""
 
@@ -80,7 +87,7 @@ def write_sets_page(
     report: bool = True,
     shows_texts: bool = True,
 ) -> None:
-    """Write data_sets.csv next to the folders of the sets.
+    """Write data_sets.csv, and the report, next to the folders of the sets.
 
     Args:
         folder: of all sets.
@@ -206,7 +213,8 @@ def _board_rows(comparison: SetsComparison, reference: str) -> Iterator[SetsRow]
         set_means = [comparison.mean(set_name, name) for set_name in comparison.sets]
         overall = sum(set_means) / len(set_means)
         won = sum(
-            comparison.mean(set_name, name) >= _highest_mean(comparison, set_name)
+            comparison.mean(set_name, name)
+            >= _highest_mean(comparison, set_name) - SCORE_TOLERANCE
             for set_name in comparison.sets
         )
         pair = pairs.get(name)

@@ -56,7 +56,7 @@ class Section(Generic[ContextT_co]):
     id: str
     title: str
     context: ContextT_co
-    """A frozen dataclass of the section; its fields are the names of the template."""
+    """A frozen dataclass of the section, which the template reads as `context`."""
     figures: tuple[Figure, ...] = ()
 
 

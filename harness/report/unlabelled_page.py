@@ -1,4 +1,8 @@
-"""The report of rankings without labels."""
+"""The report of rankings without labels.
+
+No retriever is shown to be better: the page says how far their first hits agree, on
+which queries they differ most, and what labelling takes.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""The results in reading order."""
+"""The results in reading order.
+
+All sections of a report read this: a results folder with its evaluation, and its scores
+on the queries for which every retriever has a primary score.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -246,5 +250,6 @@ def retriever_letters(view: View) -> dict[str, str]:
     several of them can be joined like letters.
     """
     if len(view.ranked) <= len(ascii_lowercase):
+        # Letters at the end of the alphabet may be left over.
         return dict(zip(view.ranked, ascii_lowercase, strict=False))
     return {name: f"{number} " for number, name in enumerate(view.ranked, start=1)}

@@ -146,6 +146,7 @@ def _index_and_search(
     with meter.stage_by_default("search"):
         rankings = retriever.search(queries, context.depth + spare_hits, meter)
     answers = _by_query(rankings, state)
+    # A class of another package may return any order, and ids in another spelling.
     if not is_built_in(type(without_filter(retriever))):
         documents = known_documents(corpus)
         depth = context.depth + spare_hits

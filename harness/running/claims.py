@@ -1,4 +1,8 @@
-"""The judging of claims during a run."""
+"""The judging of claims during a run.
+
+The judge is opened before anything is sent, judges after all rankings, and is recorded
+in the manifest. What it judges is in `harness.answers.rankings_judge`.
+"""
 
 from __future__ import annotations
 

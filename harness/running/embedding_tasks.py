@@ -1,4 +1,8 @@
-"""The texts of each encoder."""
+"""The texts of each encoder.
+
+An experiment comes in; out come, for each encoder and role, functions that read the
+texts. Encoders with one fingerprint are one. `ray_embedding` embeds the texts.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +40,7 @@ class EmbeddingTask(NamedTuple):
     """The table of the encoder, with which another process builds it again."""
     role: Role
     sources: tuple[ReadPassages, ...]
-    """One for each way in which the documents are cut."""
+    """One for each way in which the documents are cut; for queries only one."""
 
 
 class PassageChoice(NamedTuple):
@@ -101,6 +105,7 @@ def embedding_tasks(
 
 
 def _missing(retrievers: Sequence[BuiltRetriever], *, limited: bool) -> list[Problem]:
+    """Return what encoders lack, such as a key; if `limited`, also their prices."""
     problems: list[Problem] = []
     for built in retrievers:
         for dense in built.dense_parts:

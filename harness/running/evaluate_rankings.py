@@ -1,4 +1,4 @@
-"""The rankings of a run to its evaluation."""
+"""From the rankings of a run to its evaluation."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def evaluate_rankings(
                 built.labels,
                 queries,
                 prices,
-                answers={
+                rankings={
                     run.retriever: partial(_query_rankings, run) for run in finished
                 },
                 properties=properties,

@@ -1,4 +1,8 @@
-"""Embedding on a Ray cluster."""
+"""Embedding on a Ray cluster.
+
+`embedding_tasks` gives the texts; the vectors go to Parquet files
+(`retrievers.files.parquet_vectors`), from which a run imports them into its cache.
+"""
 
 import importlib
 import logging
@@ -51,7 +55,7 @@ class RaySettings(NamedTuple):
     address: str | None = None
     """Address of the Ray cluster; None starts one on this machine."""
     max_cost: float | None = None
-    """Dollars that each encoder may spend."""
+    """Dollars that each encoder may spend on documents, and again on queries."""
     allow_code: bool = True
     """Whether the experiment may name code that is run."""
     progress: bool = True

@@ -45,6 +45,7 @@ def check_requirements(
         if context.budget.limit is not None:
             problems += _missing_prices(built)
         for dense in built.dense_parts:
+            # Smaller vectors come from those of the retriever they are derived from.
             if dense.reduction.derived_from not in names:
                 problems += _missing_of_dense(built, dense, context)
     if problems:
@@ -71,6 +72,7 @@ def _missing_of_dense(
         if dense.chunks is not None:
             dense.chunks.check()
         missing = missing_requirements(built.name, dense.encoder)
+        # Without the network its fingerprint, the cache's key, may be unknown.
         is_known = dense.encoder.at_hand
         if missing and not (is_known and _is_cached(built, dense, context)):
             problems += missing

@@ -46,7 +46,7 @@ def find_reusable(
 def _read_same_run(
     folder: Path, built: BuiltExperiment, options: RunOptions
 ) -> Results | None:
-    """Read the folder if it is of this experiment and these data, and is needed."""
+    """Read the folder, which only `--only` needs, if experiment and data are these."""
     if not options.only or records.stored_identity(folder) != built.identity:
         return None
     return records.read_results(folder)
@@ -69,21 +69,20 @@ def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:
     """
     dataset = built.dataset
     resolved = built.resolved
-    latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
-    repetitions: dict[str, AnswerFacts] = {}
-    timings = _Timings(latency_by_retriever, repetitions)
     try:
         manifest = records.read_manifest(folder)
         latencies = records.read_latencies(folder, manifest)
     except (InputError, OSError, ValueError):
-        return timings  # no results, or not of today's form
+        return _Timings({}, {})  # no results, or not of today's form
     if (
         manifest.dataset.corpus_digest != dataset.corpus_digest
         or manifest.dataset.queries != len(dataset.queries)
         or manifest.resolved.depth != resolved.depth
         or manifest.resolved.latency != resolved.latency
     ):
-        return timings
+        return _Timings({}, {})
+    latency_by_retriever: dict[str, Mapping[str, StageLatency]] = {}
+    repetitions: dict[str, AnswerFacts] = {}
     retrievers = resolved.retriever_by_name
     earlier_retrievers = manifest.resolved.retriever_by_name
     for retriever in manifest.finished:
@@ -95,7 +94,7 @@ def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:
         repetitions[retriever] = AnswerFacts(
             compared=facts.compared, changed=facts.changed
         )
-    return timings
+    return _Timings(latency_by_retriever, repetitions)
 
 
 def _runs_left_out(

@@ -1,4 +1,9 @@
-"""The one loop over retrievers."""
+"""The one loop over retrievers.
+
+Each answers all queries (`harness.running.answer`), answers them again for each further
+trial, and is timed (`harness.running.latency`). One that fails for good has a run
+without rankings, as have those that use it; the others go on.
+"""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -101,9 +106,10 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
             replayed = answer_queries(built, built.retriever, state, meter)
             further_trials += _repeat_answers(built, state, meter)
             times = _time_queries(built, replayed, state, meter)
+            # Last: a retriever that fails in any trial has no rankings.
             result = replayed.result
     except DataChanged:
-        raise
+        raise  # it stops the whole run
     except HarnessError as failure:
         # What shows only now (a model that the hub does not have, a store that another
         # process uses) stops this retriever and those that use it, not the others.
@@ -169,10 +175,11 @@ def _time_queries(
 
 
 def _may_sum(built: BuiltRetriever, state: RunState) -> bool:
-    """Whether its time can be shown: that is the sum of its own and its parts'.
+    """Whether the sum of its own time and its parts' can be shown.
 
-    A part whose model came from the cache, and was not loaded, has no time by default:
-    timing a reranker over it would be in vain.
+    Unless the experiment has a table [latency], a part whose answers came from the
+    cache, its model not loaded, has no time: timing a reranker over it would be in
+    vain.
     """
     if state.context.times_services:
         return True
@@ -191,7 +198,7 @@ def _repeat_answers(
 
 
 def _trial_count(built: BuiltRetriever) -> int | None:
-    """Return the trials of a retriever that may answer differently each time."""
+    """Return the trials; None for one that always answers alike."""
     return None if built.trials == 1 and built.is_repeatable else built.trials
 
 

@@ -73,6 +73,7 @@ def counting_queries(
         notes.append(
             _note(
                 f"that the run lacks: {len(missing)}",
+                # `harness compare` reads runs, too, and has no such option.
                 "harness score --intersection",
                 left_out=conventions.intersection,
             )

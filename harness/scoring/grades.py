@@ -1,4 +1,9 @@
-"""Labels to grades."""
+"""Labels to grades.
+
+Which queries are scored is decided here, too: those with a relevant document by the
+labels that decide (people's, if there are any), and those that some measure scores
+without one.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -28,7 +33,8 @@ class GradedLabels(NamedTuple):
     grades: dict[str, dict[str, int]]
     """Query id -> document id -> grade, for every query with a relevant document.
 
-    {} for a query that has only claims.
+    {} for a query that is scored without one: by its claims, or since nothing answers
+    it.
     """
     groups: dict[str, tuple[tuple[str, ...], ...]]
     """Query id -> groups of alternatives, if the labels have them."""

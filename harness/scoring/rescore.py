@@ -1,4 +1,8 @@
-"""A results folder scored again."""
+"""A results folder scored again.
+
+The rankings and labels are those that it stores; the measures, the grade rule, or the
+queries may be others than its experiment declares.
+"""
 
 import json
 import math
@@ -69,7 +73,10 @@ def rescore(
 def _grade_stored_labels(
     results: Results, measures: Sequence[Measure], relevance: RelevanceConfig
 ) -> GradedLabels:
-    """Return the grades, with the queries that have only claims, or no answer."""
+    """Return the grades, with the queries that have only claims, or no answer.
+
+    Those are added only if a measure scores them.
+    """
     labels = {
         query_id: judged_query.labels
         for query_id, judged_query in results.queries.items()

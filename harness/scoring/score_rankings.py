@@ -1,4 +1,8 @@
-"""Rankings scored by labels."""
+"""Rankings scored by labels.
+
+`score_rankings` makes the table of scores of a run, several trials of a retriever
+averaged for each query; `score_by_labels` scores one set of rankings.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -116,6 +120,7 @@ def score_rankings(
         _with_each(ranked_ids, trials),
         source_order=setup.labels.grades,
         primary=str(setup.primary),
+        # An average of trials has no ranking, so that none is identical to another's.
         compared=_with_each(
             partial(compared_ids, setup.primary),
             {
@@ -141,19 +146,19 @@ class _ScoredTrials(NamedTuple):
     """The scores of one retriever."""
 
     columns: list[ScoreColumn]
-    """The scores, averaged over the trials of each query."""
+    """Its scores on each measure, each query's averaged over the trials."""
     primary_means: tuple[float, ...]
     """The mean of the primary measure in each trial."""
     judged_share: float | None
-    """Share of its first hits with a label; None if claims decide."""
+    """Share of its first hits with a label, in all trials; None if claims decide."""
 
 
 def _average(by_trial: Sequence[Floats]) -> Floats:
     """Return the mean over trials, of equal numbers that number to the last digit."""
     first = by_trial[0]
     further = np.subtract(by_trial, first)
-    mean: Floats = first + np.mean(further, axis=0)
-    return mean
+    average: Floats = first + np.mean(further, axis=0)
+    return average
 
 
 def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _ScoredTrials:
@@ -191,7 +196,10 @@ def _with_each(
     convert: Callable[[Rankings], RankedIds],
     trials: Mapping[str, Callable[[], Trials]],
 ) -> dict[str, Callable[[], RankedIds]]:
-    """Return, for each retriever, a function that reads its first trial converted."""
+    """Return, for each retriever, a function that reads its first trial, converted.
+
+    Its other trials have scores only.
+    """
 
     def read(read_trials: Callable[[], Trials]) -> RankedIds:
         return convert(read_trials()[0])
@@ -207,7 +215,7 @@ def mean_judged_share(
     It is over queries with labels and with a hit: an empty ranking is not unjudged.
 
     Args:
-        computed: the values of the measure, and maybe of others.
+        computed: the values of `share`, and maybe of other measures.
         share: the measure Judged with its cutoff.
         grades: query id -> document id -> grade.
         rankings: query id -> document ids.

@@ -1,4 +1,9 @@
-"""The one table of scores."""
+"""The one table of scores.
+
+Every evaluation, table and test reads it, wherever the scores come from: rankings
+(`score_rankings`), run files (`trec_runs`), a results folder (`stored_scores`), or a
+file of another tool (`foreign_csv`).
+"""
 
 from __future__ import annotations
 
@@ -83,7 +88,7 @@ class Scores:
     identical: frozenset[frozenset[str]] = frozenset()
     """Pairs with the same rankings of every query, down to the primary's cutoff."""
     source_order: tuple[int, ...] | None = None
-    """Indices into `ids` in the order of the source; None for the order of `ids`."""
+    """The order of the source, as indices into `ids`; None for the order of `ids`."""
     notes: tuple[str, ...] = ()
     """What a reader of the numbers must know.
 
@@ -227,10 +232,10 @@ class Scores:
     def select_queries(self, mask: QueryMask) -> Scores:
         """The scores of some of the queries.
 
-        Ranges and identical rankings are those of all.
+        Ranges and identical rankings stay those of all queries.
         """
         if mask.all():
-            return self
+            return self  # so that pairs over all queries share one table
         selected = np.flatnonzero(mask).tolist()
         values: dict[str, ScoreTable] = {}
         for measure, scores_by_retriever in self.values.items():
@@ -308,7 +313,7 @@ class Scores:
                         yield ScoreRow(retriever, query_id, measure, score)
 
     def undefined_counts(self) -> dict[str, dict[str, int]]:
-        """Measure -> retriever -> how many queries have no value there, if any."""
+        """Measure -> retriever -> how many queries have no value, if any."""
         counts: dict[str, dict[str, int]] = {}
         for measure, scores_by_retriever in self.values.items():
             for retriever, scores in scores_by_retriever.items():

@@ -20,11 +20,11 @@ class SharedQueries(NamedTuple):
     They are in the order of the first folder.
     """
     absent: int
-    """Queries scored in some folders and not in others."""
+    """How many queries are scored in some folders and not in others."""
     reworded: int
-    """Queries scored in every folder that have another text under the same id."""
+    """How many that every folder scored have another text under the same id."""
     relabelled: int
-    """Queries of the same text with other labels (`QueryLabels`)."""
+    """How many of the same text have other labels (`QueryLabels`)."""
 
     def sentence(self) -> str:
         """Say on how many queries the folders are compared, and what was left out.

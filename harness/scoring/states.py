@@ -1,4 +1,8 @@
-"""Queries that two states of a corpus share."""
+"""Queries that two states of a corpus share.
+
+`find_state_queries` says which are compared, `compare_labelling` how far the hits of
+one retriever have labels in each state.
+"""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -66,7 +70,7 @@ class StateLabels(NamedTuple):
     judged_after: float
     """The same in the new state."""
     to_label: int
-    """Pairs of a query and an unlabelled new document among its first hits."""
+    """How many new documents among the queries' first hits have no label."""
 
     @property
     def is_new_less_labelled(self) -> bool:

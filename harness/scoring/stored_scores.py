@@ -1,4 +1,7 @@
-"""The scores in a results folder."""
+"""The scores in a results folder.
+
+They are read as they were computed; `rescore` computes them again from the rankings.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -38,6 +41,7 @@ def stored_scores(results: Results) -> Scores:
     }
     defined.add(primary)
 
+    # The table has measures and retrievers in the order of their first columns.
     def primary_first(column: ScoreColumn) -> tuple[bool, int]:
         rank = results.retrievers.index(column.retriever)
         return column.measure != primary, rank

@@ -1,4 +1,9 @@
-"""Run files scored by trec_eval's rules."""
+"""Run files scored by trec_eval's rules.
+
+Each run is scored by itself, on the queries that `conventions` make count; then all
+join one table. If no hit of a run is judged, its ids are matched with those of the
+judgments first; a run that cannot be matched has no scores, and the others do.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +36,7 @@ class ScoredRun(NamedTuple):
     values: MeasureValues
     """Values of the queries that count."""
     notes: tuple[str, ...]
+    """What a reader of its scores must know."""
     read_rankings: Callable[[], RankedIds]
 
 
@@ -84,11 +90,11 @@ def score_trec_runs(
             scored = _score_run(source, run, judgments, measures)
             contradictions = find_contradictions(_score_lists(hits), Path(path))
             queries = contradictions.queries
-            found = (
+            order_notes = (
                 tied_run_count(len(contradictions.tied), queries),
                 rising_run_count(len(contradictions.rising), queries),
             )
-            scored_runs.append(_with_notes(scored, *found))
+            scored_runs.append(_with_notes(scored, *order_notes))
         except UnmatchedRun as error:
             unmatched += error.problems
         except InputError as error:
@@ -216,7 +222,7 @@ def _with_notes(scored: ScoredRun, *sentences: str) -> ScoredRun:
 def _score_run(
     source: RunSource, run: RunScores, judgments: Grades, measures: Sequence[Measure]
 ) -> ScoredRun:
-    """Score a run.
+    """Score a run; its ids are matched first if none of its hits is judged.
 
     Raises:
         InputError: no query is left to score.

@@ -67,7 +67,8 @@ def adjust_floors(
 
     Args:
         p_values: one for each hypothesis of the family.
-        floors: the smallest p of the first hypotheses; None where there is no bound.
+        floors: the smallest p of the first hypotheses, or of all; None where there is
+            no bound.
         method: as for `adjust_p_values`.
 
     >>> adjust_floors([0.03, 0.04], [0.01, None], "holm")
@@ -76,6 +77,7 @@ def adjust_floors(
     formula = CORRECTION_FORMULAS[method]
     rising = np.sort(np.asarray(p_values, dtype=np.float64))
     adjusted_floors: list[float | None] = []
+    # Hypotheses at the end may have no floor: they are tests that were not made.
     for p_value, floor in zip(p_values, floors, strict=False):
         if floor is None:
             adjusted_floors.append(None)

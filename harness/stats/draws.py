@@ -145,6 +145,7 @@ def _sums_by_lookup(columns: Floats, bits: Bytes) -> Floats:
     sums = np.zeros((len(bits), k))
     byte_sums = np.empty_like(sums)
     patterns = np.ascontiguousarray(bits.T)
+    # Bits are drawn in words of eight bytes: some bytes at the end have no rows.
     for eight_rows, pattern in zip(padded_rows, patterns, strict=False):
         pattern_sums = BYTE_SIGNS @ eight_rows
         # "clip" lets numpy write into `out` as it goes; no byte is beyond 255.

@@ -13,15 +13,15 @@ from harness.stats.units import Units, single_units
 
 
 class Interval(NamedTuple):
-    """A confidence interval.
-
-    `method` is "t", "logit", "wilson" or "not estimable", in which case both ends are
-    None.
-    """
+    """A confidence interval."""
 
     low: float | None
+    """Both ends are None if it cannot be estimated."""
     high: float | None
     method: str
+    """"t", "logit", "wilson" (see this file), "sign flips" (`binary_interval`), "max-t"
+    (`simultaneous`), or "not estimable".
+    """
 
     @property
     def negated(self) -> Interval:

@@ -1,4 +1,8 @@
-"""Planned interim looks with their levels."""
+"""Planned interim looks with their levels.
+
+Each look is a test of the same question with more queries; its level is such that all
+looks together spend alpha. `settings_at_look` is the way in for an evaluation.
+"""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
@@ -27,7 +31,7 @@ class InterimAnalysis:
     number: int
     """Number of the look, counted from 1; earlier looks count."""
     planned: tuple[int, ...]
-    """Queries in all at each planned look."""
+    """How many queries each planned look has, in all."""
     level: float
     """Two-sided level of the tests at this look.
 

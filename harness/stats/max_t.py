@@ -1,4 +1,10 @@
-"""Max-T: tests by the largest of many statistics."""
+"""Max-T: tests by the largest of many statistics.
+
+`max_t_test` tests the best of many configurations against one default,
+`max_t_family_tests` each of many columns, `max_t_differs_from` a chosen configuration
+against each other. The signs of whole rows are flipped, for all columns alike, so that
+columns that go together count as little more than one.
+"""
 
 from __future__ import annotations
 

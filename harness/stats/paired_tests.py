@@ -1,4 +1,7 @@
-"""Every test of one pair of retrievers."""
+"""Every test of one pair of retrievers.
+
+Nothing here is corrected for several pairs: see `evaluation.pair_tests`.
+"""
 
 import math
 from collections.abc import Sequence
@@ -69,6 +72,7 @@ def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
         case "randomization":
             return DecisiveTest(
                 pair.flip_test.two_sided,
+                # Both tests flip the signs of the same differences.
                 pair.signed_rank.p_minimum,
                 None,
                 pair.flip_test.method,

@@ -1,6 +1,7 @@
 """Areas under ROC curves by DeLong's test.
 
-Source: DeLong et al. (1988).
+Positives are queries that have an answer, negatives those that have none (see
+`evaluation.abstention`). Source: DeLong et al. (1988).
 """
 
 from collections.abc import Sequence
@@ -165,10 +166,9 @@ def compare_roc_areas(
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
     if difference == 0:
         return RocAreaTest(difference, 1.0)
-    smaller_side = min(len(units.positives), len(units.negatives))
-    smallest_p = 2.0 ** (1 - smaller_side)
     if variance <= 0:
-        return RocAreaTest(difference, smallest_p)
+        smaller_side = min(len(units.positives), len(units.negatives))
+        return RocAreaTest(difference, 2.0 ** (1 - smaller_side))
     p_value = float(2 * special.ndtr(-abs(difference) / np.sqrt(variance)))
     return RocAreaTest(difference, max(p_value, SMALLEST))
 

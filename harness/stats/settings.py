@@ -119,7 +119,7 @@ class Settings(Statistics):
     It may favour one retriever, and nothing is claimed from its labels.
     """
     earlier: tuple[int, ...] = ()
-    """How many queries each earlier look had."""
+    """How many queries each earlier look had, fewest first."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""
     no_more_queries: bool = False

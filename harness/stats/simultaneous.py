@@ -1,4 +1,8 @@
-"""Intervals that hold for several pairs at once."""
+"""Intervals that hold for several pairs at once.
+
+They are as wide as the largest of all pairs' statistics demands (max-T). Tests by the
+same idea are in `max_t`.
+"""
 
 import math
 from collections.abc import Iterator, Sequence

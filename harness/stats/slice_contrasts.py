@@ -93,10 +93,10 @@ def slice_contrasts(
         _contrast_error(differences, masks[:, column], units)
         for column in range(masks.shape[1])
     ]
-    if not are_permuted(units):
-        family = _flip_signs(differences, masks, units, errors, alpha=alpha, seed=seed)
-    else:
+    if are_permuted(units):
         family = _permute(differences, masks, alpha, seed)
+    else:
+        family = _flip_signs(differences, masks, units, errors, alpha=alpha, seed=seed)
     contrasts: list[SliceContrast] = []
     for column, error in enumerate(errors):
         mask = masks[:, column]

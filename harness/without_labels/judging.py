@@ -80,7 +80,9 @@ def write_trial_page(
         for judgment in _unchanged(pool, judgments)
     }
     remaining = [key for key in order if key not in judged]
-    return JudgingState(pool.pairs, len(order), len(remaining), folder.judging_page)
+    return JudgingState(
+        pool.pair_count, len(order), len(remaining), folder.judging_page
+    )
 
 
 def _draw_trial_pool(

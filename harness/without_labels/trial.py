@@ -1,4 +1,8 @@
-"""A folder of documents to rankings."""
+"""A folder of documents to rankings.
+
+With real questions people judge what is found (`JudgedTrial`); without any, questions
+are made from titles, and nothing is claimed (`TitlesTrial`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,6 +73,7 @@ class JudgedTrial(NamedTuple):
     folder: TryFolder
     dataset: Dataset
     questions: int
+    """How many questions there are."""
     questions_from: Path | None
     """The file beside the documents from which questions came; None otherwise."""
     unused_labels: bool

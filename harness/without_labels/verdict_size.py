@@ -40,7 +40,7 @@ def _undecided_sentence(
 ) -> str:
     """Return what is undecided, and which difference would show."""
     questions = count_of(evaluation.n, "question")
-    leader = next(iter(evaluation.means))
+    leader = evaluation.leader
     differences = {
         name: _detectable_difference(results, evaluation, name) for name in undecided
     }
@@ -75,8 +75,7 @@ def _detectable_difference(
     """
     if evaluation.n < MIN_QUESTIONS:
         return None
-    leader = next(iter(evaluation.means))
-    pairs = _pair_differences(results, evaluation.measure, leader, other)
+    pairs = _pair_differences(results, evaluation.measure, evaluation.leader, other)
     if pairs.is_constant:
         return None
     pairs_tested = len(list(combinations(evaluation.means, 2)))

@@ -27,8 +27,8 @@ def trace_sentence(trace: Trace) -> str:
         arguments = " ".join(use.arguments.split())
         if len(arguments) > _ARGUMENT_CHARACTERS:
             arguments = arguments[: _ARGUMENT_CHARACTERS - 1] + "…"
-        found = count_of(len(use.hits), "document")
-        steps.append(f"{use.tool} {arguments} ({found})")
+        documents = count_of(len(use.hits), "document")
+        steps.append(f"{use.tool} {arguments} ({documents})")
     took = [count_of(trace.calls, "call"), f"{trace.tokens:,} tokens"]
     if trace.usd:
         took.append(f"${trace.usd:.4f}")

@@ -1,4 +1,8 @@
-"""The lines above a leaderboard."""
+"""The lines above a leaderboard.
+
+`_conclude` is the verdict: the first case that holds gives headline, reason and next
+step. Its sentences about one pair are in `verdicts`, those about looks in `looks`.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class VerdictLines(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """The first lines above the leaderboard."""
+    """The first lines above the leaderboard, as in `VerdictLines`."""
 
     headline: str
     reason: str
@@ -106,7 +110,7 @@ def _means_words(evaluation: Evaluation) -> str:
 
 
 def conclusion_headline(evaluation: Evaluation) -> str:
-    """Return the conclusion in one line."""
+    """Return the headline alone."""
     return verdict_lines(evaluation).headline
 
 
@@ -127,9 +131,10 @@ def _alerts(evaluation: Evaluation) -> list[str]:
 
 
 def _fragile_alerts(evaluation: Evaluation) -> list[str]:
-    """Return the shown differences that three queries would reverse, in one sentence.
+    """Return one sentence on the shown differences that three queries would reverse.
 
-    Empty if retrievers failed: then nothing is recommended.
+    Empty without such a difference, or if retrievers failed: then nothing is
+    recommended.
     """
     opponents: dict[str, list[str]] = {}
     for warning in evaluation.warnings:
@@ -271,7 +276,8 @@ def _too_few_reason(evaluation: Evaluation) -> str:
     comparisons = evaluation.comparisons[evaluation.measure]
     settings = evaluation.settings
     pairs = 1 if settings.correction == "bh" else len(comparisons)
-    # Each of 2^n flips of the signs is equally likely; two are as extreme.
+    # Each of 2^n flips of the signs is equally likely; two are as extreme. By
+    # Benjamini-Hochberg equal p of all pairs need no correction.
     needed = math.ceil(1 + math.log2(pairs / settings.alpha))
     rows = evaluation.leader_comparisons.values()
     differing = max(row.wins + row.losses for row in rows)

@@ -1,4 +1,8 @@
-"""Where a retriever loses, in words."""
+"""Where a retriever loses, in words.
+
+Each finding of `evaluation.explain` has one sentence; a suggestion has a line, with the
+page of the documentation.
+"""
 
 from collections.abc import Callable, Mapping
 

@@ -8,7 +8,10 @@ from harness.stats.looks import InterimAnalysis
 
 
 def look_sentences(evaluation: Evaluation) -> list[str]:
-    """Return the unit of observation if it is not a query, and the look's level."""
+    """Return the unit of observation if it is not a query, and which look this is.
+
+    A look that was not planned has a sentence if an earlier run tested the same.
+    """
     if not evaluation.measured:
         return []
     sentences: list[str] = []

@@ -11,7 +11,7 @@ from harness.evaluation.costs import RetrieverCost
 def unknown_price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
     """Yield which prices are unknown, and the key that states them.
 
-    The price of a search has no key: another program is called.
+    A search of a service, a server of tools or a function has no key for its price.
 
     Args:
         costs: retriever -> its cost.
@@ -24,7 +24,7 @@ def unknown_price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]
         is_single = len(names) == 1
         noun = "price" if is_single else "prices"
         verb = "is" if is_single else "are"
-        reason = f"{'it calls' if is_single else 'they call'} another program"
+        reason = f"nothing says what {'its' if is_single else 'their'} searches cost"
         if keys:
             reason = f"set {join_names([f'`{key}`' for key in keys])}"
         yield f"The {noun} of {join_names(names)} {verb} unknown: {reason}."

@@ -19,18 +19,25 @@ class PreferenceTotals(NamedTuple):
     """The preferences over queries."""
 
     leader: str
+    """The retriever that is preferred on more queries."""
     other: str
     for_leader: int
+    """How many queries have a preference for the leader."""
     for_other: int
     same: int
+    """How many queries have no preference."""
     p: float
+    """Two-sided p of the sign test."""
     interval: ProportionInterval
+    """Of the share for the leader among the queries with a preference."""
     level: float
+    """Level of the test; the interval has confidence 1 - level."""
     is_shown: bool
+    """Whether the preference is shown."""
 
     @property
     def decided(self) -> int:
-        """Queries with a preference."""
+        """How many queries have a preference."""
         return self.for_leader + self.for_other
 
 
@@ -117,10 +124,15 @@ class LabelDirection(NamedTuple):
 
     measure: str
     leader: str
+    """The retriever with the better mean; "" if both have the same."""
     lead: float
+    """How far it is ahead, in points of the measure."""
     is_shown: bool
+    """Whether the difference is shown."""
     both: int
+    """How many queries have a preference and a difference by labels."""
     agreeing: int
+    """On how many of them both are in favour of the same retriever."""
 
 
 def label_sentences(labels: LabelDirection, totals: PreferenceTotals) -> list[str]:

@@ -1,4 +1,8 @@
-"""Several data sets in words."""
+"""Several data sets in words.
+
+The verdict is on the average of these sets, each of the same weight; what it says of
+other sets needs five.
+"""
 
 from __future__ import annotations
 

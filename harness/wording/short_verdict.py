@@ -115,7 +115,7 @@ def _sweep_verdict(choice: SweepChoice) -> ShortVerdict:
     if choice.beats:
         words = f"is the best of {settings}"
         return ShortVerdict("good", "●", "use", choice.chosen, words)
-    words = f"none of {settings} beats it"
+    words = f"none of {settings} is shown to beat it"
     return ShortVerdict("good", "●", "keep", choice.default, words)
 
 

@@ -1,6 +1,6 @@
 """Verdicts in words, of pairs or gates.
 
-No other file turns the enums of an evaluation into words, and none reads them back.
+The words of reasons and standings are here alone, and nothing reads them back.
 """
 
 from __future__ import annotations

@@ -49,10 +49,12 @@ class RunOutput(NamedTuple):
 
 def write_results(folder: Path, output: RunOutput) -> Results:
     """Write every missing file, the manifest last; read the folder back."""
+    # New rankings were written as each retriever finished; those of an earlier run,
+    # which --only leaves out, are not here yet.
     for run in output.runs:
         rankings_file = folder / "rankings" / f"{run.retriever}.jsonl"
         if not run.error and not rankings_file.exists():
-            records.write_run_files(folder, run)  # of an earlier run, by --only
+            records.write_run_files(folder, run)
     records.write_labels_and_documents(folder, output.dataset, output.runs)
     evaluated = output.evaluated
     records.write_properties(folder, evaluated.properties)

@@ -30,7 +30,10 @@ END_COUNTS = {
     "tokens": "agent_tokens_ended",
     "form": "agent_out_of_form",
 }
-"""How a dialogue ended -> the count of the data quality."""
+"""How a dialogue ended -> the count of the data quality.
+
+The model counts the requests that were declined.
+"""
 
 
 class Agent(Retriever):

@@ -96,8 +96,8 @@ class Dialogue:
             return
         doc_ids = _answered_ids(reply.tool_calls)
         if doc_ids is not None:
-            self._end(doc_ids, "calls" if self._was_last_call else "answer")
-        elif _asks_for_tools(reply) and not self._was_last_call:
+            self._end(doc_ids, "calls" if self._had_to_answer else "answer")
+        elif _asks_for_tools(reply) and not self._had_to_answer:
             self._use_tools(reply)
             self._advance()
         elif self._remind(reply):
@@ -106,7 +106,7 @@ class Dialogue:
             self._end([], "form")
 
     @property
-    def _was_last_call(self) -> bool:
+    def _had_to_answer(self) -> bool:
         """Whether the last request had only the answer as a tool."""
         return len(self._replies) > self._limits.calls - MIN_CALLS
 

@@ -75,6 +75,7 @@ class OpenAIEncoder(RemoteEncoder):
             key_header = "api-key"
         access = remote_model.EndpointAccess(
             provider="openai",
+            # The environment's key is sent only there.
             provider_url=OPENAI_URL if is_foreign_server else url,
             base_url="" if url == OPENAI_URL else url,
             api_key=self.api_key,
@@ -95,7 +96,7 @@ class OpenAIEncoder(RemoteEncoder):
         return {"prompts": self._prompts, "extra": self._extra}
 
     def _fingerprint_of(self, **role_options: Any) -> str:
-        """Return the fingerprint, without `extra` if it is empty, as before it."""
+        """Return the fingerprint; without an empty `extra`, which old ones lack."""
         if not any(role_options["extra"].values()):
             del role_options["extra"]
         return super()._fingerprint_of(**role_options)

@@ -86,6 +86,7 @@ class PythonEncoder(Configured, Encoder):
         vectors = self._process_vectors
         keys = [(role, _text_digest(text)) for text in texts]
         missing = [i for i, key in enumerate(keys) if key not in vectors]
+        # A single text is a query that is timed: its vector is computed again.
         is_timed = len(texts) == 1
         if is_timed:
             missing = [0]

@@ -46,7 +46,7 @@ class ImportedVectors(NamedTuple):
     rows: int
     """Vectors that the cache did not have."""
     known: int
-    """Vectors that it had."""
+    """Vectors that it had, or that the folder repeats."""
 
 
 class _FileSystem(NamedTuple):
@@ -196,11 +196,11 @@ def _import_folder(
             continue
         new_table = table.take(new_rows)
         vectors = _read_vectors(folder, form, new_table["vector"].to_pylist())
-        if width and vectors.shape[1] != width and all_finite(vectors):
-            problem = "holds vectors of several widths"
-            raise InputError(Problem(folder.path, problem, EMBED_AGAIN))
         if not all_finite(vectors):
             problem = "holds a vector that is not finite"
+            raise InputError(Problem(folder.path, problem, EMBED_AGAIN))
+        if width and vectors.shape[1] != width:
+            problem = "holds vectors of several widths"
             raise InputError(Problem(folder.path, problem, EMBED_AGAIN))
         width = vectors.shape[1]
         new_count += len(new_rows)

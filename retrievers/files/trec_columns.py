@@ -19,7 +19,7 @@ MAX_COLUMN_BYTES = 1 << 24
 """Bytes of a column, with each field padded to the longest; a block with more is read
 line by line."""
 MAX_CACHED_IDS = 1 << 18
-"""Ids that have one text each."""
+"""Ids whose texts are kept, so that equal ids share one; then they start anew."""
 QUERY_COLUMN = 0
 DOCUMENT_COLUMN = 2
 """The fields of a line with these ids, counted from 0, in runs and in qrels."""
@@ -38,7 +38,7 @@ class LineForm(NamedTuple):
     number_name: str
     remedy: str
     verb: str
-    """The verb of messages: what a line does with its document."""
+    """In messages: a document "is ranked twice", or "is judged twice"."""
 
 
 RUN_FORM = LineForm(
@@ -97,9 +97,7 @@ def encode_id(id: str) -> str:
     """Percent-encode the white space and the percent signs of an id.
 
     So is a byte order mark at its beginning, which at the beginning of a file would be
-    read as the file's.
-
-    A document is a hit of many queries, and of many retrievers.
+    read as the file's. Results are cached: a document is a hit of many queries.
 
     >>> encode_id("a b%")
     'a%20b%25'

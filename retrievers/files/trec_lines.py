@@ -1,4 +1,9 @@
-"""Blocks of TREC lines."""
+"""Blocks of TREC lines.
+
+A run or qrels come in as bytes, plain or gzip; out come the consecutive lines of each
+query. `trec_columns` reads a regular block at once; any other block is read line by
+line here, where malformed lines become problems.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +73,7 @@ class QueryLines(NamedTuple):
         Args:
             earlier: documents in earlier lines of the query.
             problems: receives the problems.
-            verb: what a line does with its document.
+            verb: "ranked" or "judged", for the message.
         """
         documents = set(earlier)
         expected_count = len(documents) + len(self.documents)
@@ -158,6 +163,7 @@ def parse_lines(
             continue
         number_fields = fields[form.number_column : form.number_column + 1]
         values = parse_numbers(number_fields, form)
+        # The tag at the end of a run's line may have white space.
         has_extra_fields = len(fields) > form.field_count and form is QRELS_FORM
         if len(fields) < form.field_count or has_extra_fields:
             problem = f"{len(fields)} fields instead of {form.field_count}"

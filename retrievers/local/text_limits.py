@@ -62,13 +62,14 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
     if expansion.get("strategy") == "fixed":
         role_limit = expansion.get("length")
     limit = UNLIMITED_TOKENS
-    if not module.type_name.endswith(".StaticEmbedding"):
+    if not is_static:
         limit = _read_limit(module.folder)
     tokenizer = None
     tokenizer_file = module.folder / "tokenizer.json"
     if tokenizer_file.is_file():
         modified_at = tokenizer_file.stat().st_mtime_ns
         tokenizer = load_tokenizer(tokenizer_file, modified_at)
+    # As in ColBERT: queries are filled up with mask tokens, which the model may read.
     is_padded = expansion.get("attend")
     return RoleReading(
         tokenizer=tokenizer,

@@ -27,7 +27,7 @@ from retrievers.options.tables import PositiveInt, TextOrObject
 from retrievers.texts.token_estimate import Tokens
 
 MIN_VECTOR_LENGTH = 1e-12
-"""Shorter vectors of tokens are not scaled to length 1."""
+"""Shorter vectors of tokens stay shorter than 1: no division by zero."""
 
 
 class LocalReranker(LocalModel, Reranker):

@@ -37,8 +37,8 @@ NOTICE_SECONDS = 10.0
 MAX_EQUAL_ERRORS = 3
 """Equal errors 500 in a row after which a request is given up, at most."""
 MAX_UNLIKELY_TRIES = 2
-"""Tries after which nothing seems to listen on this machine, or only a web page
-answers."""
+"""Tries of a service that never answered, if nothing seems to listen on this machine,
+or only a web page answers."""
 _RATE_MARGIN = 1.05
 """Requests are this much slower than the declared limit, since clocks and networks are
 not exact."""
@@ -75,7 +75,10 @@ class Retries:
     def __init__(self, patience: float) -> None:
         self.patience = patience
         self.has_answered = False
-        """Whether the service has ever answered, also with an error of its own."""
+        """Whether any request was answered, or failed in a way that often passes.
+
+        Until then, failures that are unlikely to pass end after MAX_UNLIKELY_TRIES.
+        """
         self._last_notice = -NOTICE_SECONDS
 
     async def ask(

@@ -1,4 +1,8 @@
-"""What the failure of a service means."""
+"""What the failure of a service means.
+
+A response or an exception becomes one of three: `TransientFailure` (try again),
+`RequestRefused` (the content of this request is at fault) or `BackendError` (final).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _TRANSIENT_STATUSES = {408, 409, 424, 425, 429}
 _REFUSED_STATUSES = {400, 413, 422}
 """Statuses of HTTP for a request whose content the service does not accept."""
 _PROXY_REMEDY = "; look at the user and the password in HTTP_PROXY or HTTPS_PROXY"
-_REMEDY_BY_CODE = {
+_REMEDY_BY_CODE = {  # a code, or a status -> the end of the message
     "401": "; the key was refused: look at the environment variable that holds it",
     "403": "; the key may not use this model",
     "404": "; look at the model's name and at the address",
@@ -139,6 +143,7 @@ def classify_response_error(
     error = parse_error(body)
     code = code or error.code
     message = f"{name}: {status} {error_line(error.message or body)}".rstrip()
+    # Before the statuses: a quota that is used up often has the status 429.
     if not QUOTA_CODES.isdisjoint((code, str(status))):
         return BackendError(
             f"{message}; the quota is used up: raise it, then run again: "

@@ -259,6 +259,7 @@ class StoreOptions(Configured):
         if self.quantization:
             bits_per_dimension = QUANTIZATION_BITS[self.quantization]
         link_bits = 2 * self.m * documents.bit_length()
+        # Rounded up to whole bytes.
         indexed_bytes = -(-(dimensions * bits_per_dimension + link_bits) // 8)
         float_bytes = dimensions * FLOAT_BITS // 8
         unindexed_count = documents - indexed_count

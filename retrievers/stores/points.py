@@ -1,4 +1,8 @@
-"""The points of a collection in any engine."""
+"""The points of a collection in any engine.
+
+Shared by stores in memory (`MatrixStore`) and by those of Qdrant: the ids of points,
+filters and vectors in the engine's form, and the one order of hits where scores tie.
+"""
 
 from __future__ import annotations
 
@@ -139,6 +143,7 @@ def payload_filter(engine: Any, filter_values: FilterValues) -> Any:
     conditions = []
     for field, values in filter_values:
         accepted_pairs = [_field_pair(field, value) for value in values]
+        # No pair is the empty text: it matches no point.
         match = engine.MatchAny(any=accepted_pairs or [""])
         condition = engine.FieldCondition(key=FIELDS_PAYLOAD_KEY, match=match)
         conditions.append(condition)
@@ -232,7 +237,7 @@ def search_past_ties(
     def resolve_ties(_: int, hits: EngineHits, requested: int) -> Ranking | None:
         count = _count_possible_hits(hits.scores, limit)
         if count == len(hits.scores) == requested:
-            return None
+            return None  # a hit that was not returned may tie with the last one
         scores = round_scores(hits.scores[:count])
         ranking = ranked(hits.doc_ids[:count], scores, limit)
         return positive_hits(ranking) if is_sparse else ranking

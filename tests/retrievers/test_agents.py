@@ -265,7 +265,7 @@ def test_a_refusal_of_the_model_is_one_sentence(tmp_path: Path) -> None:
     with serving(provider):
         found = ran(tmp_path, provider, more="trials = 1\n")
     error = found.manifest.retrievers["agent"].error
-    assert "401" in error or "key" in error
+    assert "401" in error and "the key was refused" in error
     assert "\n" not in error
 
 

@@ -1,4 +1,4 @@
-"""AutoRAG's pair of tables."""
+"""AutoRAG's pair of tables: a corpus, then questions with labels in groups."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

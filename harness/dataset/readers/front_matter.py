@@ -1,4 +1,10 @@
-"""The head of a text file."""
+"""The head of a text file.
+
+Between two lines `---`, as wikis and site generators write it, it is YAML: an object of
+names, whose values are read as text. Any other head leaves the file as it is, since a
+line of hyphens is a rule in Markdown, too. A survey template has its id, its title and
+more in a list at its top.
+"""
 
 import re
 from collections.abc import Sequence
@@ -26,6 +32,7 @@ SURVEY_KEYS = {
     "タグ": "tags",
     "tags": "tags",
 }
+"""Name in the head of a survey template -> what it says."""
 
 
 class FrontMatter(NamedTuple):

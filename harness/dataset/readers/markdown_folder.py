@@ -3,11 +3,9 @@
 Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, except
 README and LICENSE files at its top; so are the files that the extra `documents`
 converts (`harness.dataset.convert`). `queries.json` is a list of objects with `query`
-and `relevant_documents`.
-
-The head of a file between two lines `---`, as wikis and site generators write it, is
-YAML: an object of names, whose values are read as text. Any other head leaves the file
-as it is, since a line of hyphens is a rule in Markdown, too.
+and `relevant_documents`; several such files may have labels of several people, whose
+lists are merged. `front_matter` reads the head of a text, and `dataset_folder` takes
+these documents beside tables of queries.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -334,8 +332,7 @@ def _labels_in_file(
     file: File, columns: Columns, problems: ReadProblems
 ) -> Iterator[PlacedLabels]:
     rows: list[Row] = []
-    labellers: dict[str, str] = {}
-    """Place of a row -> its labeller."""
+    labellers: dict[str, str] = {}  # by the place of the row
     for row, labeller in _labeller_rows(file, ReadProblems()):
         labellers[str(row.location)] = labeller
         rows.append(row)

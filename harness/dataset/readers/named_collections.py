@@ -1,4 +1,8 @@
-"""Collections fetched by name."""
+"""Collections fetched by name.
+
+`hf:` names a data set of the hub, `irds:` one of ir_datasets. Their libraries fetch and
+cache the files; what they raise becomes a problem.
+"""
 
 import importlib
 import logging

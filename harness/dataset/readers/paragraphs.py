@@ -1,4 +1,8 @@
-"""Questions with their paragraphs."""
+"""Questions with their paragraphs.
+
+SQuAD, HotpotQA and tables with a column of contexts have no table of documents: their
+paragraphs are the documents, each once, under ids that are made here.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -40,7 +44,7 @@ HOTPOT_FIELDS = ("type", "level")
 
 
 class QuotedQuestion(NamedTuple):
-    """A question with the ids of its passages, and the passages."""
+    """A question whose row names its passages by their ids, and the passages."""
 
     location: SourceLocation
     row: Row | None
@@ -295,6 +299,7 @@ def _titled_values(cell: object) -> list[_TitledValue] | None:
     if isinstance(cell, Mapping) and len(cell) == 2:
         lists = list(cell.values())
         if all(isinstance(column, list) for column in lists):
+            # What one of the lists has too many belongs to nothing.
             pairs = list(zip(*lists, strict=False))
     if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
         return None

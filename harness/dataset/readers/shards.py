@@ -1,8 +1,7 @@
 """The files of one split.
 
-They are the one table that a reference is: a file of rows, or shards.
-
-Shards are what `datasets` saves and what the hub stores:
+A reference may be one table: a file of rows, the only table in a folder, or shards of
+which one split is meant. Shards are what `datasets` saves and what the hub stores:
 
     test-00000-of-00001.parquet        a shard of the split `test`
     test/data-00000-of-00001.arrow     the same, as `save_to_disk` writes it

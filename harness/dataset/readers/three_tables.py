@@ -1,4 +1,8 @@
-"""Collections in three tables."""
+"""Collections in three tables.
+
+Documents, queries and labels are each in files whose names follow a pattern: BEIR's,
+MS MARCO's, or that of the hub's shards. Labels may have several splits.
+"""
 
 import re
 import shlex
@@ -33,6 +37,7 @@ PART_FOLDERS = {
 }
 """Part -> its folders, or its configurations in the hub."""
 SHARD_NUMBERS = r"\d{5}-of-\d{5}"
+"""The number of a shard, and how many there are."""
 FilesBySplit = dict[str, list[File]]
 """The split is empty if files have none."""
 

@@ -1,4 +1,8 @@
-"""Files of evaluation tools."""
+"""Files of evaluation tools.
+
+A `ToolExport` says under which names a tool writes questions, labels and answers. The
+documents are elsewhere: the reference names them, or the tool's own folder has them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -176,6 +180,7 @@ class ToolExport(NamedTuple):
         """
         cells = dict(row.cells)
         new_row = Row(row.location, cells)
+        # A tool that names its columns has no objects.
         for column, kind in zip(self.objects, ("query", "reference"), strict=False):
             cell = parse_cell(row.cells.get(column))
             text = _only_text(cell, is_object=kind == "query")

@@ -226,14 +226,15 @@ def _opposite_warnings(view: View) -> Iterator[str]:
 
 
 def _judged_warnings(view: View) -> list[str]:
-    """Whether missing labels may favour a retriever.
+    """Warnings that missing labels may favour a retriever.
 
-    A measure by claims needs no document labels.
+    None if claims decide, which need no labels of documents.
     """
     if parse_measure(view.primary).uses_claims:
         return []
     if not view.scores.has_irrelevant_labels:
-        # Then Judged equals precision, and does not show pooling.
+        # Only relevant documents have a label then: the share that has one is that of
+        # relevant ones, and does not show whose results were labelled.
         return [
             "Unlabelled documents count as irrelevant, which favours retrievers "
             "whose results were labelled."
@@ -246,7 +247,7 @@ def _judged_warnings(view: View) -> list[str]:
 
 
 def count_label_sources(view: View) -> LabelSources | None:
-    """Judged@k of each retriever, and the labellers; None without labels."""
+    """How many queries people or models judged; None if claims decide, not labels."""
     if parse_measure(view.primary).uses_claims:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]

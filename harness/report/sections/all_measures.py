@@ -85,6 +85,7 @@ def measures_sentence(view: View) -> str:
         return decides
     leader = view.evaluation.leader
     measures_by_winner: dict[str, list[str]] = {}
+    shared: list[str] = []
     for measure in view.measures:
         best = best_mean(view, measure)
         winner = next(
@@ -95,9 +96,14 @@ def measures_sentence(view: View) -> str:
         leader_row = view.evaluation.summary[measure].get(leader)
         if leader_row is not None and leader_row.mean == best:
             winner = leader
+            means = [row.mean for row in view.evaluation.summary[measure].values()]
+            if means.count(best) > 1:
+                shared.append(view.names[measure].short)
         measures_by_winner.setdefault(winner, []).append(view.names[measure].short)
     led = len(measures_by_winner.pop(leader, ()))
     sentence = f"{leader} has the best mean on {led} of {len(view.measures)} measures"
+    if shared:
+        sentence += f", together with another on {join_names(shared)}"
     others = [
         f"{name} on {join_names(measures)}"
         for name, measures in measures_by_winner.items()

@@ -77,6 +77,7 @@ class CostsContext:
     costs: Mapping[str, RetrieverCost]
     sentences: list[str]
     timed: bool
+    """Whether the latency of any retriever was measured."""
     plots: list[Figure]
     measured_at: str
     """The last day of a latency; "" without one."""

@@ -231,6 +231,7 @@ def _setting_names(view: View) -> tuple[str, ...]:
     sweep = view.resolved.sweep
     if not sweep or view.evaluation.sweep is None:
         return ()
+    # The value of "of" is the name of a configuration before its bracket.
     axes = [axis for axis in sweep.axes if axis != "of"]
     configurations = [name for name in view.ranked if "[" in name]
     are_in_names = all(len(_settings(name)) == len(axes) for name in configurations)

@@ -1,4 +1,9 @@
-"""The queries on which the leader fails."""
+"""The queries on which the leader fails.
+
+Each is a card, the largest loss first, as far as the page has room; the others go to a
+page of their own. The slices and groups that they are sorted into are those of
+`failing_slices` and `query_groups`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -250,7 +255,7 @@ def _agent_sentences(
 
 
 def _best_rival(view: View, i: int) -> int:
-    """The rival of the leader that scores best on a query."""
+    """The index of the leader's rival that scores best on a query."""
     sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
     scores = view.values_by_measure[view.primary]
     rivals = rivals_of_leader(view)

@@ -1,4 +1,8 @@
-"""Every pair of retrievers."""
+"""Every pair of retrievers.
+
+Also the tests of equivalence and of rerankers, and the slices that are too small for a
+test.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,11 +94,15 @@ class PairsContext:
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
     evidence: list[PairDiagnostics]
     evidence_left_out: int
+    """Pairs without evidence: it would have taken too long."""
     other: Mapping[str, Sequence[TestRow]]
     """Other families of tests, by their titles."""
     small_slices: Sequence[SmallSlice]
+    """Slices with too few queries for a test, as far as they are named."""
     small_left: int
+    """How many more there are."""
     other_left: int
+    """Rows of tests.csv that are not here: slices, the sweep, other retrievers."""
     signs: Mapping[Verdict, str]
     word: Callable[[Finding], str]
     reason: Callable[[Reason | None], str]

@@ -84,6 +84,7 @@ class QualityTables:
     """The counts of the data and of each retriever."""
 
     dataset: list[DatasetCount]
+    """The counts that are of no retriever."""
     cut: bool
     """Whether documents were truncated."""
     nonzero: Mapping[str, Mapping[str, float]]
@@ -91,7 +92,9 @@ class QualityTables:
     ids: Mapping[str, list[ListedIds]]
     """Phrase -> its ids; retrievers with the same ids are together."""
     unjudged: Mapping[str, float]
+    """Retriever -> share of its first hits without a label."""
     claims: str
+    """The sentence on measures by claims; "" without them."""
 
 
 class FieldCount(NamedTuple):
@@ -101,6 +104,7 @@ class FieldCount(NamedTuple):
     values: list[tuple[str, int]]
     """The most frequent ones, with the number of queries of each."""
     distinct: int
+    """How many different values there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class DatasetContents:
 def quality_tables(view: View) -> QualityTables:
     """The counts of excluded, truncated, empty, tied or retried items.
 
-    They are for the data and each retriever.
+    They are of the data, and of each retriever with its parts.
     """
     counts: dict[str, dict[str, float]] = {}
     ids: dict[str, dict[str, tuple[str, ...]]] = {}

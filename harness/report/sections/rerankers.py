@@ -1,4 +1,8 @@
-"""Rankings before against after reranking."""
+"""The gain of reranking, with what is left to gain.
+
+What is shown here are means and counts; the tests of each reranker against its first
+stage are in `evaluation.families`.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,7 +42,7 @@ class RerankerRow(NamedTuple):
     before: float
     after: float
     better: int
-    """Queries that score higher after reranking."""
+    """How many queries score higher after reranking."""
     equal: int
     worse: int
 
@@ -104,6 +108,7 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
 
 
 def _ceiling(view: View, first_stage: str, depth: int) -> Floats | None:
+    """Return the scores of a perfect reranker; None if grades do not decide them."""
     measure = parse_measure(view.primary)
     if measure.uses_claims or measure.is_own or measure.get("groups") is not None:
         return None

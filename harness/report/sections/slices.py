@@ -1,4 +1,8 @@
-"""The leader within slices of the queries."""
+"""The leader within slices of the queries.
+
+Every slice has its row, whether or not the retrievers differ more there than elsewhere;
+*Where it fails* (`fails`) names only the slices that are shown to differ.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -229,7 +233,10 @@ def _rounded_end(end: float | None) -> int | None:
 
 
 def view_slices(view: View) -> list[PropertySlice]:
-    """Both sides of every slice of the shown pairs, the clearest first."""
+    """Both sides of every slice of the shown pairs, the clearest first.
+
+    That is by the tests of the leader against its first rival.
+    """
     rivals = view.evaluation.rivals[:MAX_SLICED_RIVALS]
     leader = view.evaluation.leader
     slices = slices_of_pair(
@@ -312,7 +319,7 @@ def compare_slice(
     """
     first, second = pair
     scores = view.values_by_measure[view.primary]
-    # The mask has the scores in the order of their weights.
+    # A mask keeps the order of the queries, which is also that of the units below.
     differences = paired_differences(scores[first][mask], scores[second][mask])
     units = view.scores.select_queries(mask).units
     queries = int(mask.sum())
@@ -331,8 +338,8 @@ def compare_slice(
         ties=queries - differences.wins - differences.losses,
         losses=differences.losses,
         difference=mean(differences.values, units.weights),
-        low=interval[0],
-        high=interval[1],
+        low=interval.low,
+        high=interval.high,
     )
 
 

@@ -64,6 +64,7 @@ class SweepContext:
     choice: SweepChoice
     sentence: str
     timed: bool
+    """Whether the latency of any retriever was measured."""
 
     @property
     def draws_default(self) -> bool:

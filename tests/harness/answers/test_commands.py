@@ -426,4 +426,5 @@ def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:
     html = page.read_text(encoding="utf-8")
     assert "<script" not in html
     assert "<img" not in html
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html
     assert "default-src &#39;none&#39;" in html

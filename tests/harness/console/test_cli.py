@@ -862,6 +862,8 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert model["fingerprint"] in call("cache", "info").out
     assert call("cache", "clear").code == 2
     assert "is not in the cache" in call("cache", "clear", "hashin").err
+    refused = call("cache", "clear", model["fingerprint"], "--all", code=2).err
+    assert "FINGERPRINT: cannot go with --all" in refused
     assert "12 rows removed" in call("cache", "clear", model["fingerprint"]).out
     assert "0 rows removed" in call("cache", "clear", "--all").out
 

@@ -547,3 +547,18 @@ def test_the_name_of_a_column_cannot_end_its_comment(capsys, handbook):
         in Path("log.toml").read_text()
     )
     assert load_experiment("log.toml").experiment.name == "log"
+
+
+def test_a_query_with_an_id_keeps_its_labels_beside_one_without(tmp_path):
+    documents = '{"id": "a", "text": "one"}'
+    (tmp_path / "documents.jsonl").write_text(documents)
+    queries = [
+        {"id": "x", "query": "first", "relevant": ["a"]},
+        {"query": "second", "relevant": ["a"]},
+    ]
+    lines = "\n".join(map(json.dumps, queries))
+    (tmp_path / "queries.jsonl").write_text(lines)
+
+    labels = load_dataset(parse_reference(tmp_path)).labels
+
+    assert [*labels] == ["x", "q0"]

@@ -429,3 +429,11 @@ def test_a_context_that_is_no_document_is_asked_about_unless_labels_are_elsewher
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "test.tsv").write_text("q\td1\t1\n")
     assert load_dataset(tmp_path).labels["q"].relevant == ("d1",)
+
+
+def test_an_empty_object_among_graded_documents_is_refused(tmp_path):
+    rows = [{"query": "leave", "relevant": [{"id": "d1", "grade": 2}, {}]}]
+
+    message = str(refusal(load_dataset, asked(tmp_path, rows)))
+
+    assert "relevant documents cannot be read" in message

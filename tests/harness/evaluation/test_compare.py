@@ -169,11 +169,10 @@ def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level()
 
 # Verdicts
 
-RNG = np.random.default_rng(8)
-BASE = 0.3 + RNG.random(200) / 2
-SAME_MEAN = BASE + RNG.normal(0, 0.01, 200)
+BASE = 0.3 + np.random.default_rng(8).random(200) / 2
+SAME_MEAN = BASE + np.random.default_rng(9).normal(0, 0.01, 200)
 """The mean differs from that of BASE by less than 0.001."""
-SLIGHTLY_HIGHER = BASE + 0.004 + RNG.normal(0, 0.01, 200)
+SLIGHTLY_HIGHER = BASE + 0.004 + np.random.default_rng(11).normal(0, 0.01, 200)
 """The mean is higher by 0.004: significant, and far below the margin of 0.02."""
 HALF = 0.5
 IDENTICAL_RANKINGS = {"identical": frozenset([frozenset("ab")])}

@@ -22,11 +22,17 @@ from harness.preflight.throughput import read_earlier_runs
 from harness.records import Results
 from harness.records.data_sets_csv import read_sets
 from harness.report.index import list_results
+from harness.report.sets_page import _board_rows
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions
 from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
-from harness.wording.sets import few_sets_note, sets_sentence, sets_sentences
+from harness.wording.sets import (
+    few_sets_note,
+    leads_sentence,
+    sets_sentence,
+    sets_sentences,
+)
 from retrievers.errors import BackendError, InputError
 from tests.support import small
 from tests.support.small import Call
@@ -357,6 +363,27 @@ def test_a_list_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=told_of):
         load_sets(several(tmp_path, entries=entries))
+
+
+def test_retrievers_that_float_noise_separates_lead_a_set_together() -> None:
+    column = np.linspace(0.1, 0.9, 12)
+    ids = tuple(f"{i:02}" for i in range(12))
+    values = {"RR": {"a": column, "b": column + 1e-13}}
+    sets = {name: Scores(ids=ids, values=values) for name in "st"}
+    comparison = compare_over_sets(sets, None, Settings())
+    assert [row.sets_won for row in _board_rows(comparison, "a")] == [2, 2]
+    assert leads_sentence(comparison) == "a leads on all 2 data sets, b on 2."
+
+
+@pytest.mark.parametrize("order", [("hr", "plain"), ("plain", "hr")])
+def test_sets_of_which_one_has_no_labels_have_a_line_each(
+    tmp_path: Path, call: Call, order: tuple[str, str]
+) -> None:
+    small.dataset(tmp_path / "plain", labelled=False)
+    path = several(tmp_path, entries=json.dumps(order))
+    printed = call("run", path, "--results", tmp_path / "out", code=0).out
+    assert "sets/plain: rankings without labels\n" in printed
+    assert "sets/hr: " in printed
 
 
 def test_several_experiments_run_in_turn_with_one_summary(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from harness.records import RetrieverFailure
-from harness.wording.short_verdict import short_verdict
+from harness.report.index import index_headline
+from harness.wording.short_verdict import ShortVerdict, short_verdict
 from tests.support.scored import compare, concluded
 
 BASE = np.random.default_rng(4).random(60) / 2
@@ -42,3 +43,19 @@ def test_a_failed_retriever_is_no_winner():
     verdict = short_verdict(failed)
     assert (verdict.state, verdict.word) == ("muted", "failed")
     assert verdict.words == "ours (refused)"
+
+
+@pytest.mark.parametrize(
+    ("words", "headline", "reason"),
+    [
+        (["use", "keep"], "One of two experiments has a winner", "One keeps what"),
+        (["keep"], "Nothing is shown to beat what you have", ""),
+        (["keep", "keep"], "None of two experiments has a winner", "Two keep what"),
+        (["undecided"], "No winner yet", ""),
+    ],
+)
+def test_what_is_kept_for_want_of_a_better_one_is_no_winner(words, headline, reason):
+    verdicts = [ShortVerdict("good", "●", word, "a", "") for word in words]
+    found_headline, found_reason = index_headline(verdicts)
+    assert found_headline == headline
+    assert found_reason.startswith(reason)

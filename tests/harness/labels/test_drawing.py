@@ -270,11 +270,11 @@ def test_what_was_judged_is_not_asked_again(results):
     assert first.queries[0].query_id not in {
         query.query_id for query in remaining_pool.queries
     }
-    assert remaining_pool.pairs == first.pairs - len(judged)
+    assert remaining_pool.pair_count == first.pair_count - len(judged)
     # A model judges them, too: the combined estimate needs grades of both.
     assert (
-        draw_pool(material, PoolOptions(depth=2, audience="llm"), judged).pairs
-        == first.pairs
+        draw_pool(material, PoolOptions(depth=2, audience="llm"), judged).pair_count
+        == first.pair_count
     )
     assert "nothing is left to judge" in str(
         refusal(draw_pool, material, PoolOptions(depth=2), everything)

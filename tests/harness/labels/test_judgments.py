@@ -347,7 +347,7 @@ def test_from_questions_to_labels(begun, capsys):
     assert judge_output == {
         "path": "judge.html",
         "digest": pool.digest,
-        "pairs": pool.pairs,
+        "pairs": pool.pair_count,
     }
     assert (
         "judge.html: " in harness(capsys, "judge", "pool.jsonl")
@@ -446,14 +446,14 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
     assert "95 % interval" not in output
     report = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
     assert (report["pairs"][0]["units"], report["themselves"][0]["same"]) == (
-        pool.pairs,
+        pool.pair_count,
         1.0,
     )
     disputed = merged(
         capsys, [*people, *ben, *again], "--adjudicate", "settle.jsonl"
     ).count("to adjudicate: ")
     settle = read_pool(Path("settle.jsonl"))
-    assert (settle.pairs, settle.drawn.design) == (
+    assert (settle.pair_count, settle.drawn.design) == (
         disputed,
         "adjudication",
     ) and disputed

@@ -16,6 +16,7 @@ import pytest
 
 from harness import records
 from harness.records import Results
+from harness.records.judge_files import PASSAGES_FILE, read_passages
 from tests.support import small
 from tests.support.small import ends
 
@@ -429,3 +430,15 @@ def test_an_edited_table_of_data_sets_is_one_sentence(
     path.write_bytes(header)
     output = ends(capsys, 2, "report", tmp_path)
     assert f"{path}: cannot be read whole: " in output.err
+
+
+@pytest.mark.parametrize("key", ["id", "passage"])
+def test_a_passage_without_a_key_is_refused_with_its_line(
+    tmp_path: Path, key: str
+) -> None:
+    row = {"id": "d1", "passage": "f36a08de5a65a3e3"}
+    del row[key]
+    path = tmp_path / PASSAGES_FILE
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    problem = f"{path}:1: is not an entry of passages.jsonl: '{key}'"
+    assert problem in str(small.refusal(read_passages, tmp_path))

@@ -46,7 +46,7 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(
     assert streams.out.splitlines()[1].startswith(HEAD)
     assert "gone: gone: 401" in streams.err
     for output in (page.split("<script")[0], text, streams.out):
-        assert output == streams.out or "No recommendation" in output
+        assert "No recommendation" in output
         assert not [words for words in RECOMMENDS if words in output]
     printed = json.loads(call(capsys, "report", incomplete, "--json").out)
     assert printed["incomplete"].startswith(HEAD)

@@ -47,26 +47,34 @@ OWN_CODE = {
 }
 
 
-@pytest.mark.parametrize("block", OWN_CODE.values(), ids=OWN_CODE)
-def test_check_imports_no_code_of_an_experiment(tmp_path, capsys, monkeypatch, block):
+@pytest.fixture
+def evil_modules(tmp_path, monkeypatch):
+    """A folder whose modules end the process when they are imported."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil_package").mkdir()
     for name in ("evil.py", "evil_package/__init__.py", "evil_package/part.py"):
         (tmp_path / name).write_text("raise SystemExit('it ran')")
-    for module in (
-        "evil",
-        "evil_package.part",
-        "nobody",
-        "evil_package.nobody",
-        "evil.nobody",
-    ):
-        path = small.experiment(
-            tmp_path, retrievers=block.format(f"{module}:ask") + small.BM25
-        )
-        code, _, err = call(capsys, "check", path)
-        assert (code, f"there is no module '{module}'" in err) == (
-            (2, True) if "nobody" in module else (0, False)
-        )
+    return tmp_path
+
+
+@pytest.mark.parametrize("module", ["evil", "evil_package.part"])
+@pytest.mark.parametrize("block", OWN_CODE.values(), ids=OWN_CODE)
+def test_check_imports_no_code_of_an_experiment(capsys, evil_modules, block, module):
+    retrievers = block.format(f"{module}:ask") + small.BM25
+    path = small.experiment(evil_modules, retrievers=retrievers)
+    assert call(capsys, "check", path).code == 0
+
+
+@pytest.mark.parametrize("module", ["nobody", "evil_package.nobody", "evil.nobody"])
+@pytest.mark.parametrize("block", OWN_CODE.values(), ids=OWN_CODE)
+def test_check_finds_that_a_module_is_missing_and_imports_no_other(
+    capsys, evil_modules, block, module
+):
+    retrievers = block.format(f"{module}:ask") + small.BM25
+    path = small.experiment(evil_modules, retrievers=retrievers)
+    code, _, message = call(capsys, "check", path)
+    assert code == 2
+    assert f"there is no module '{module}'" in message
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +96,11 @@ def hostile(tmp_path_factory):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("name", ["scores.csv", "tests.csv", "tables/queries.csv"])
 def test_no_cell_is_a_formula_and_no_character_makes_a_row(hostile, name, delimiter):
-    raw = (hostile / name).read_text(encoding="utf-8-sig")
-    assert "\r" not in raw
-    for row in csv.reader(io.StringIO(raw, newline=""), delimiter=delimiter):
+    # As bytes: reading as text would turn a carriage return into a line feed.
+    content = (hostile / name).read_bytes()
+    assert b"\r" not in content
+    text = content.decode("utf-8-sig")
+    for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
         assert not any(cell.lstrip(' "').startswith(("=", "@")) for cell in row), row
 
 
@@ -113,7 +123,7 @@ def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(
 
 
 THEIR_TABLE = '[[retrievers]]\nname = "theirs"\n'
-EVIL = {
+EVIL = {  # what the refusal says -> the tables that it refuses
     "[0]: runs code: call = evil:run": (
         THEIR_TABLE + 'kind = "python"\ncall = "evil:run"\n'
     ),
@@ -128,36 +138,47 @@ encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = tru
 }
 
 
-def _reading_experiments(group, name=""):
-    """Yield the commands that read an experiment, and the one that repeats a run."""
+EVIL_CALL = next(iter(EVIL))
+ARGUMENTS = {
+    "run": ["small.toml"],
+    "check": ["small.toml"],
+    "embed": ["small.toml", "--to", "vectors"],
+    "answers check": ["small.toml", "answers"],
+    "answers judge": ["small.toml", "answers"],
+    "answers score": ["small.toml", "answers"],
+}
+"""Every command that reads an experiment file -> its arguments.
+
+`reproduce` reads the experiment of a results folder: it has a test of its own.
+"""
+
+
+def _commands(group, name=""):
+    """Yield the name of each command, and the command."""
     for part, command in group.commands.items():
         if hasattr(command, "commands"):
-            yield from _reading_experiments(command, f"{name}{part} ")
-        elif (
-            any(
-                parameter.name in ("experiment", "target")
-                for parameter in command.params
-            )
-            or part == "reproduce"
-        ):
+            yield from _commands(command, f"{name}{part} ")
+        else:
             yield f"{name}{part}", command
 
 
-COMMANDS = dict(_reading_experiments(typer.main.get_command(app)))
+def _reads_an_experiment(command):
+    return any(
+        parameter.name in ("experiment", "target") for parameter in command.params
+    )
 
 
-def test_every_command_that_reads_an_experiment_can_refuse_code():
-    assert set(COMMANDS) >= {
-        "run",
-        "check",
-        "reproduce",
-        "embed",
-        "answers judge",
-        "answers score",
+COMMANDS = dict(_commands(typer.main.get_command(app)))
+
+
+def test_the_commands_that_read_an_experiment_file_are_all_tested_here():
+    reading = {
+        name for name, command in COMMANDS.items() if _reads_an_experiment(command)
     }
+    assert reading == set(ARGUMENTS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*ARGUMENTS, "reproduce"])
 def test_a_command_that_reads_an_experiment_has_the_option_no_code(name):
     options = set()
     for parameter in COMMANDS[name].params:
@@ -168,11 +189,7 @@ def test_a_command_that_reads_an_experiment_has_the_option_no_code(name):
 @pytest.mark.parametrize(
     ("name", "evil"),
     [
-        *(
-            (name, next(iter(EVIL)))
-            for name in COMMANDS
-            if name not in ("check", "reproduce")
-        ),
+        *((name, EVIL_CALL) for name in ARGUMENTS if name != "check"),
         *(("check", evil) for evil in EVIL),
     ],
 )
@@ -182,18 +199,22 @@ def test_no_code_refuses_with_one_message_and_imports_nothing(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
-    path = small.experiment(tmp_path, retrievers=EVIL[evil])
-    answers = str(tmp_path / "answers")
-    more = {"embed": ["--to", answers]}.get(
-        name, [answers] if name.startswith("answers") else []
-    )
-    takes_option = any(
-        parameter.name == "experiment" and "--experiment" in parameter.opts
-        for parameter in COMMANDS[name].params
-    )
-    words = [*more, "--experiment", path] if takes_option else [path, *more]
-    code, _, message = call(capsys, *name.split(), *words, "--no-code")
+    small.experiment(tmp_path, retrievers=EVIL[evil])
+    code, _, message = call(capsys, *name.split(), *ARGUMENTS[name], "--no-code")
     assert code == 2
     assert evil in message and "no code is allowed (--no-code)" in message
     assert "Traceback" not in message and "it ran" not in message
     assert "evil" not in sys.modules
+
+
+def test_reproduce_refuses_the_code_of_the_experiment_that_was_run(
+    tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "tool_of_theirs.py").write_text("def run(query):\n    return ['cat']\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    table = THEIR_TABLE + 'kind = "python"\ncall = "tool_of_theirs:run"\n'
+    folder = small.ran(tmp_path, retrievers=table + small.BM25).folder
+    code, _, message = call(capsys, "reproduce", folder, "--trust", "--no-code")
+    assert code == 2
+    assert "runs code: call = tool_of_theirs:run" in message
+    assert "no code is allowed (--no-code)" in message

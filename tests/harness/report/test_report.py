@@ -162,9 +162,11 @@ def test_hostile_strings_stay_text_in_latex(attacked, table):
 
 def test_hostile_strings_are_no_formula_in_a_spreadsheet(attacked):
     path = attacked.folder / "tables" / "queries.csv"
-    sheet = path.read_text(encoding="utf-8")
+    # As bytes: reading as text would turn a carriage return into a line feed.
+    sheet = path.read_bytes().decode("utf-8")
     assert sheet[0] == "\ufeff"
-    rows = list(csv.reader(io.StringIO(sheet.removeprefix("\ufeff"))))
+    lines = io.StringIO(sheet.removeprefix("\ufeff"), newline="")
+    rows = list(csv.reader(lines))
     assert len(rows) == 21
     for query_id, text, *scores in rows[1:]:
         assert not query_id.startswith(FORMULA_STARTS)

@@ -14,6 +14,7 @@ from harness import records
 from harness.evaluation.property_slices import small_slices
 from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
+from harness.report.sections.all_measures import measures_sentence
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
 from harness.report.sections.quality_counts import ListedIds, list_shared_ids
@@ -592,3 +593,13 @@ def test_the_row_of_a_reranker_has_the_mean_ceiling(reranked):
 def test_the_page_has_a_section_of_rerankers(reranked):
     page = (reranked.folder / "report.html").read_text(encoding="utf-8")
     assert 'id="reranked-title">Rerankers<' in page
+
+
+def test_a_best_mean_that_two_retrievers_share_is_called_so(view):
+    summary = dict(view.evaluation.summary)
+    leader = summary["R@2"][view.evaluation.leader]
+    summary["R@2"] = dict.fromkeys(view.ranked, leader)
+    evaluation = view.evaluation.model_copy(update={"summary": summary})
+    sentence = measures_sentence(replace(view, evaluation=evaluation))
+    assert "together with another on R@2" in sentence
+    assert "together" not in measures_sentence(view)

@@ -177,7 +177,7 @@ def test_a_missing_price_and_a_missing_time_say_why(
     with running(service) as server:
         table = ENDPOINT.format(f"http://127.0.0.1:{server.server_port}/")
         path = small.experiment(tmp_path, retrievers=small.BM25 + table)
-        price = "The price of ours is unknown: it calls another program."
+        price = "The price of ours is unknown: nothing says what its searches cost."
         time = "The latency of ours was not measured: the cache answered."
         first = call("run", path, "--results", tmp_path / "out", code=0).out
     assert price in first

@@ -10,9 +10,8 @@ from harness.stats.max_t import max_t_family_tests
 from harness.stats.slice_contrasts import side_weights, slice_contrasts
 from harness.stats.units import cluster_units, single_units
 
-RNG = np.random.default_rng(7)
 N = 60
-DIFFERENCES = RNG.normal(size=N) * 0.3
+DIFFERENCES = np.random.default_rng(7).normal(size=N) * 0.3
 MASKS = np.column_stack([np.arange(N) < 15, np.arange(N) % 2 == 0])
 
 
