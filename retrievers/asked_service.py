@@ -4,9 +4,10 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from retrievers.cache import Cache
+from retrievers.errors import BackendError
 from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
@@ -18,8 +19,20 @@ from retrievers.service_hits import ServiceHits
 from retrievers.services.concurrency import completed
 
 
+class _StoredAnswer(NamedTuple):
+    """The answer to one query, as it is stored."""
+
+    at: str
+    """When it was received."""
+    ids: list[str]
+    scores: list[float]
+
+
 class AskedService(ExternalRetriever):
-    """Asks a service for the hits of each query, and stores its answers."""
+    """Asks a service for the hits of each query, and stores its answers.
+
+    Answers with which a search fails are removed.
+    """
 
     expands: ClassVar[bool] = True
     repeatable: ClassVar[bool] = False
@@ -80,17 +93,35 @@ class AskedService(ExternalRetriever):
                 answer_by_key[key] = answer
                 if self._cache is not None:
                     self._cache.put_text(name, key, answer)
-        answers = [json.loads(answer_by_key[key]) for key in keys]
-        self._oldest_answer = min((answer["at"] for answer in answers), default="")
-        refuse_distances(answer["scores"] for answer in answers)
+        answers = [_StoredAnswer(**json.loads(answer_by_key[key])) for key in keys]
+        self._oldest_answer = min((answer.at for answer in answers), default="")
+        try:
+            return self._checked_rankings(queries, answers, depth, meter)
+        except BackendError:
+            # The service will be mended: its next answers are others.
+            if self._cache is not None:
+                self._cache.remove(distinct_keys)
+            raise
+
+    def _checked_rankings(
+        self,
+        queries: Sequence[Query],
+        answers: Sequence[_StoredAnswer],
+        depth: int,
+        meter: Meter,
+    ) -> list[Ranking]:
+        """Return the rankings that the answers give.
+
+        Raises:
+            BackendError: they have unknown ids, no hits, or scores that rise.
+        """
+        refuse_distances(answer.scores for answer in answers)
         score_lists = [
-            (query.id, answer["scores"])
+            (query.id, answer.scores)
             for query, answer in zip(queries, answers, strict=True)
         ]
         self._note_returned(score_lists, meter)
-        rankings = [
-            ranked(answer["ids"], answer["scores"], depth) for answer in answers
-        ]
+        rankings = [ranked(answer.ids, answer.scores, depth) for answer in answers]
         return self._recognised(rankings, meter)
 
     def _cache_name(self, depth: int, trial: int) -> str:
@@ -121,9 +152,9 @@ class AskedService(ExternalRetriever):
         """Return the hits of one query as the JSON text that is cached."""
         hits = self._ask(query, depth, call)
         first_hits = hits.first_of_each(depth)
-        stored_answer = {
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "ids": first_hits.ids,
-            "scores": first_hits.scores,
-        }
-        return json.dumps(stored_answer, ensure_ascii=False)
+        stored_answer = _StoredAnswer(
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            ids=first_hits.ids,
+            scores=first_hits.scores,
+        )
+        return json.dumps(stored_answer._asdict(), ensure_ascii=False)

@@ -54,6 +54,7 @@ _DELETE_ROWS = (
     "DELETE FROM rows WHERE :name IS NULL "
     "OR model = (SELECT id FROM models WHERE fingerprint = :name)"
 )
+_DELETE_ROW = "DELETE FROM rows WHERE key = ?"
 
 RowPositions = npt.NDArray[np.intp]
 
@@ -222,6 +223,11 @@ class Cache:
             truncated_tokens=np.array([0]),
         )
         self._store(fingerprint, row)
+
+    def remove(self, row_keys: Sequence[bytes]) -> None:
+        """Remove the rows of some keys, in one transaction."""
+        with self._convert_errors(), self._db:
+            self._db.executemany(_DELETE_ROW, [(key,) for key in row_keys])
 
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has in the cache, by fingerprint."""

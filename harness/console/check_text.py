@@ -16,6 +16,7 @@ from harness.preflight.check import (
     AbsentModel,
     CheckReport,
     CheckWarning,
+    RespondingService,
     UnsharedQueries,
 )
 from harness.preflight.detectable import DetectableDifference
@@ -77,10 +78,12 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
 
 def service_lines(report: CheckReport) -> list[str]:
     """Return a line for each service that responded."""
-    return [
-        f"{service.retriever}: its {service.kind} answers"
-        for service in report.services
-    ]
+    return [_service_line(service) for service in report.services]
+
+
+def _service_line(service: RespondingService) -> str:
+    line = f"{service.retriever}: its {service.kind} answers"
+    return f"{line}, 0 hits for the first query" if service.has_no_hits else line
 
 
 def warning_text(warning: CheckWarning) -> str:

@@ -81,7 +81,8 @@ def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterato
         where = f"new documents among the first {change.cutoff} hits"
         if change.cutoff == 1:
             where = "new documents as the first hit"
-        yield f"  to judge: {pairs}, {where} (harness pool)"
+        pool = f"harness pool --depth {change.cutoff} draws them, among others"
+        yield f"  to judge: {pairs}, {where} ({pool})"
     if changed.displaced:
         lost = f"{changed.displaced:,} of {len(change.queries.ids):,} queries lost"
         yield f"  {lost} a relevant document to documents that are new"

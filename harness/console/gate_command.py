@@ -45,7 +45,7 @@ def annotate_workflow(
     Outside of a job, the summary is printed.
 
     Args:
-        table: what is compared, as lines of Markdown.
+        table: what is compared, as lines of Markdown; "" if nothing is.
         sentence: the result of the gate.
         fails: whether the job fails.
         outcome: the word of the result, such as "worse".
@@ -57,7 +57,8 @@ def annotate_workflow(
     level = "error" if fails else "notice"
     message = _escape_command(f"{sentence}; {run_label}")
     print_lines(f"::{level} title=Retrieval gate: {outcome}::{message}")
-    text = f"### Retrieval gate: {outcome}\n\n{sentence}.\n\n{table}\n\n{run_label}\n"
+    paragraphs = [f"### Retrieval gate: {outcome}", f"{sentence}.", table, run_label]
+    text = "\n\n".join(filter(None, paragraphs)) + "\n"
     path = os.environ.get(SUMMARY_VARIABLE, "")
     if not path:
         print_lines(*text.splitlines())
@@ -176,8 +177,9 @@ def gate(
     that loses the whole margin passes in up to 8 % of cases.
     """
     from harness import records
-    from harness.evaluation.gate import gate_sets
+    from harness.evaluation.gate import RetrieversFailed, gate_sets
     from harness.records.data_sets_csv import holds_sets
+    from harness.wording.verdicts import failed_gate_cells
 
     refuse_two_formats(form, as_json=as_json)
     margins = parse_margins(margin)
@@ -186,7 +188,12 @@ def gate(
             {"--from": source, "--format github": form == "github"},
             "is for the results of one data set",
         )
-        gates = gate_sets(results, challenger, baseline, margins)
+        try:
+            gates = gate_sets(results, challenger, baseline, margins)
+        except RetrieversFailed as failure:
+            if as_json:
+                print_json(**failed_gate_cells(str(failure)))
+            raise
         _print_gates(gates, fail_if=fail_if, as_json=as_json)
         return
     shared.refuse_options(
@@ -262,21 +269,25 @@ def _print_gate(
     Raises:
         NotConfirmed: the outcome is one that fails.
     """
-    from harness.evaluation.gate import GateArm, gate_retrievers
+    from harness.evaluation.gate import GateArm, RetrieversFailed, gate_retrievers
     from harness.wording.verdicts import gate_cells, gate_sentence
 
     results = request.results
     earlier = request.earlier
-    verdict = gate_retrievers(
-        GateArm(results, request.challenger),
-        GateArm(earlier, request.baseline),
-        margin=request.margin,
-        corpus_changed=request.corpus_changed,
-    )
-    note = _shared_note(request)
     run_label = results.run_label
     if earlier is not results:
         run_label = f"{run_label}, against the {earlier.run_label}"
+    try:
+        verdict = gate_retrievers(
+            GateArm(results, request.challenger),
+            GateArm(earlier, request.baseline),
+            margin=request.margin,
+            corpus_changed=request.corpus_changed,
+        )
+    except RetrieversFailed as failure:
+        _print_failure(str(failure), run_label, form=form, as_json=as_json)
+        raise NotConfirmed(f"{failure}; {run_label}") from None
+    note = _shared_note(request)
     sentence = gate_sentence(verdict)
     fails = _fails(verdict, fail_if)
     if as_json:
@@ -296,6 +307,24 @@ def _print_gate(
         raise NotConfirmed(f"{sentence}; {run_label}")
     if not as_json and form == "text":
         print_lines(f"{sentence}; {run_label}")
+
+
+def _print_failure(
+    sentence: str,
+    run_label: str,
+    *,
+    form: Literal["text", "github"],
+    as_json: bool,
+) -> None:
+    """Print the object or the annotation of a retriever that failed in its run."""
+    from harness.wording.verdicts import failed_gate_cells
+
+    if as_json:
+        print_json(**failed_gate_cells(sentence), which=run_label)
+    if form == "github":
+        annotate_workflow(
+            "", sentence, fails=True, outcome="failed", run_label=run_label
+        )
 
 
 def _shared_note(request: GateRequest) -> str:

@@ -23,7 +23,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import PlacedLabels, Source, SourceLocation
 from harness.dataset.usual_names import DOCUMENT_ID_KINDS, normalised_name
 from harness.english import count_of, first_names
-from retrievers.errors import nearest_word
+from retrievers.errors import Problem, nearest_word
 from retrievers.ids import IdMatch, common_folder, normalise_text
 from retrievers.remedy import compose_remedy
 from retrievers.types import Query
@@ -356,8 +356,12 @@ def _report_unknown_documents(
         remedy = compose_remedy("correct the ids, or ", DROP_REMEDY)
         problems.add(unmatched[0].location.file, problem.rstrip("; "), remedy)
         unmatched = [label for label in unmatched if label.document in failures]
+    labels_by_document: dict[tuple[str, str], list[UnmatchedLabel]] = {}
     for label in unmatched:
-        _report_unknown_document(label, failures, documents, problems)
+        place = (label.location.file, label.document)
+        labels_by_document.setdefault(place, []).append(label)
+    for labels in labels_by_document.values():
+        _report_unknown_document(labels, failures, documents, problems)
 
 
 def _report_wrong_column(
@@ -388,31 +392,37 @@ def _report_wrong_column(
 
 
 def _report_unknown_document(
-    label: UnmatchedLabel,
+    labels: Sequence[UnmatchedLabel],
     failures: Mapping[str, str],
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
-    """Add the problem of a label whose document is unknown or could not be converted.
+    """Add the problem of a document that is unknown or could not be converted.
 
     Args:
-        label: names the document.
+        labels: those of one file that name it.
         failures: file -> why it could not be converted.
         documents: the ids of the corpus.
         problems: takes the problem.
     """
-    subject = f"query {label.query_id!r} names"
-    if has_unnamed_queries(problems, label.location):
-        subject = "names"
-    failure = failures.get(label.document)
+    first, *others = labels
+    has_names = not has_unnamed_queries(problems, first.location)
+    subject = f"query {first.query_id!r} names" if has_names else "names"
+    queries = ""
+    if others:
+        subject = f"{len(labels):,} {'queries' if has_names else 'labels'} name"
+        names = [label.query_id for label in labels]
+        queries = f": {first_names(names, MAX_SHOWN_LABELS)}" if has_names else ""
+    failure = failures.get(first.document)
     if failure is None:
         reason = "which does not exist"
-        remedy = documents.nearest_remedy(label.document)
+        remedy = documents.nearest_remedy(first.document)
     else:
         reason = f"which could not be converted: {failure}"
         remedy = compose_remedy("write the file again, or as text")
-    problem = f"{subject} document {label.document!r}, {reason}"
-    problems.add(label.location, problem, remedy)
+    problem = f"{subject} document {first.document!r}, {reason}{queries}"
+    where = str(first.location)
+    problems.append(Problem(where, problem, remedy, occurrences=len(labels)))
 
 
 def _report_lost_labels(

@@ -62,6 +62,8 @@ class ReadProblems:
         """Kind -> how many further lines of the file have this problem."""
         self._counts = Counter[str]()
         """File -> its listed kinds, plus every problem after the last listed kind."""
+        self._unlisted = Counter[str]()
+        """File -> its problems that are not listed."""
 
     def __bool__(self) -> bool:
         return bool(self._problems)
@@ -73,11 +75,9 @@ class ReadProblems:
             count_repeats(problem, self._repeats[kind])
             for kind, problem in self._problems.items()
         ]
-        for file, count in self._counts.items():
-            unlisted = count - MAX_PROBLEMS_PER_FILE
-            if unlisted > 0:
-                text = f"and {unlisted:,} more like these"
-                problems.append(Problem(file, text, occurrences=unlisted))
+        for file, unlisted in self._unlisted.items():
+            text = f"and {unlisted:,} more like these"
+            problems.append(Problem(file, text, occurrences=unlisted))
         return problems
 
     def append(self, problem: Problem) -> None:
@@ -89,6 +89,8 @@ class ReadProblems:
         self._counts[kind.file] += 1
         if self._counts[kind.file] <= MAX_PROBLEMS_PER_FILE:
             self._problems[kind] = problem
+        else:
+            self._unlisted[kind.file] += problem.occurrences
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Add several problems."""
@@ -119,7 +121,8 @@ def count_repeats(problem: Problem, repeats: int) -> Problem:
         return problem
     plural = "s" if repeats > 1 else ""
     text = f"{problem.what}; also in {repeats:,} other{plural}"
-    return problem._replace(what=text, occurrences=1 + repeats)
+    occurrences = problem.occurrences + repeats
+    return problem._replace(what=text, occurrences=occurrences)
 
 
 def report_repeated_column(

@@ -22,6 +22,7 @@ from harness.evaluation.corpus_change import (
     changed_documents,
     label_reason,
 )
+from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.evaluation.verdict import Verdict
 from harness.measures import parse_measure
@@ -47,11 +48,14 @@ from harness.stats.paired_tests import (
     non_inferiority_tests,
 )
 from harness.stats.settings import Settings, check_margin
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.remedy import Option, compose_remedy
+from retrievers.errors import InputError, NotConfirmed, Problem, did_you_mean
 
 CHALLENGER_ARM = "challenger"
 BASELINE_ARM = "baseline"
+
+
+class RetrieversFailed(NotConfirmed):
+    """A retriever of a gate failed in its run."""
 
 
 class GateOutcome(StrEnum):
@@ -83,6 +87,7 @@ def gate_sets(
     Raises:
         InputError: there is no such set, or one has no margin; else as
             `gate_retrievers`.
+        RetrieversFailed: one failed on a data set, which is named.
     """
     sets = {results.manifest.name: results for results in read_sets(folder)}
     problems: list[Problem] = []
@@ -98,11 +103,14 @@ def gate_sets(
         raise InputError(problems)
     gates: dict[str, Gate] = {}
     for name, results in sets.items():
-        gates[name] = gate_retrievers(
-            GateArm(results, challenger),
-            GateArm(results, baseline),
-            margin=margins[name if name in margins else ""],
-        )
+        try:
+            gates[name] = gate_retrievers(
+                GateArm(results, challenger),
+                GateArm(results, baseline),
+                margin=margins[name if name in margins else ""],
+            )
+        except RetrieversFailed as failure:
+            raise RetrieversFailed(f"{name}: {failure}") from None
     return gates
 
 
@@ -194,10 +202,12 @@ def gate_retrievers(
             query is scored by its own state's labels.
 
     Raises:
-        InputError: one did not run, or failed; or it is named twice; the margin is not
-            above 0; or two folders cannot be compared: other documents, another primary
-            measure, other texts or grades of a query, no query in both.
+        InputError: one did not run, or is named twice; the margin is not above 0; or
+            two folders cannot be compared: other documents, another primary measure,
+            other texts or grades of a query, no query in both.
+        RetrieversFailed: one failed in its run.
     """
+    _refuse_failed((challenger, baseline))
     _refuse_impossible(challenger, baseline)
     shared_ids = None
     if corpus_changed:
@@ -241,19 +251,26 @@ def _without_unlabelled_verdict(
     rise.
     """
     cutoff = parse_measure(challenger.results.manifest.resolved.primary).cutoff
+    depth = cutoff or DEFAULT_CUTOFF
     labels = compare_labelling(
         RankedState(baseline.results, baseline.retriever),
         RankedState(challenger.results, challenger.retriever),
         queries,
         changed_documents(baseline.results, challenger.results).new,
-        cutoff=cutoff or DEFAULT_CUTOFF,
+        cutoff=depth,
     )
     reason = label_reason(labels, gate.mean_difference)
     is_fall = reason is LabelReason.NEW_UNLABELLED and gate.is_worse
     is_rise = reason is LabelReason.OLD_LESS_LABELLED and gate.passed
     if is_fall or is_rise:
         gate = replace(gate, outcome=GateOutcome.NOT_SHOWN)
-    return replace(gate, label_reason=reason, to_label=labels.to_label)
+    folder = quoted_folder(challenger.results)
+    return replace(
+        gate,
+        label_reason=reason,
+        to_label=labels.to_label,
+        pool_command=f"harness pool {folder} --depth {depth}",
+    )
 
 
 def _arm_scores(
@@ -321,11 +338,13 @@ def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries
     challenger_corpus = challenger.manifest.dataset.corpus_digest
     if challenger_corpus != baseline.manifest.dataset.corpus_digest:
         problem = f"holds results on other documents than {challenger.folder}"
-        changed_remedy = compose_remedy(
-            f"{remedy}; or, if the documents were changed on purpose, add",
-            Option("--corpus-changed"),
+        changed_remedy = (
+            f"{remedy}; or, if the documents were changed on purpose, add "
+            "--corpus-changed"
         )
         problems.append(Problem(where, problem, changed_remedy))
+        # Labels change with the documents: that would be the same problem again.
+        raise InputError(problems)
     shared = find_shared_queries([challenger, baseline])
     changed = shared.reworded + shared.relabelled
     if changed:
@@ -349,6 +368,22 @@ def _primary_problems(challenger: Results, baseline: Results) -> list[Problem]:
     problem = f"was decided by {baseline_measure}, and {challenger.folder} by {measure}"
     remedy = "use one primary measure for both"
     return [Problem(str(baseline.folder), problem, remedy)]
+
+
+def _refuse_failed(arms: Sequence[GateArm]) -> None:
+    """Refuse retrievers that failed in their run, with the reason of each.
+
+    Raises:
+        RetrieversFailed: one did.
+    """
+    sentences: list[str] = []
+    for results, retriever in arms:
+        for failure in results.manifest.failed:
+            if failure.retriever == retriever:
+                reason = failure.reason.removeprefix(f"{retriever}: ").rstrip(".")
+                sentences.append(f"{retriever} failed: {reason}")
+    if sentences:
+        raise RetrieversFailed("; ".join(dict.fromkeys(sentences)))
 
 
 def _refuse_impossible(challenger: GateArm, baseline: GateArm) -> None:
@@ -420,6 +455,8 @@ class Gate:
     """Why nothing is shown of two states of a corpus, if labels are missing."""
     to_label: int = 0
     """How many new documents among the queries' first hits have no label."""
+    pool_command: str = ""
+    """The command that draws these pairs, among others; "" for one state."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: then nothing more can be shown."""
 

@@ -73,6 +73,8 @@ class RespondingService:
     """A retriever, or "judge"."""
     kind: str
     """encoder, reranker, endpoint, store, or model."""
+    has_no_hits: bool = False
+    """Whether an endpoint found nothing for the first query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,8 @@ def _ping(
 
     services = ping_services(retrievers, loaded.experiment.judge, dataset)
     return tuple(
-        RespondingService(service.retriever, service.kind) for service in services
+        RespondingService(service.retriever, service.kind, service.has_no_hits)
+        for service in services
     )
 
 

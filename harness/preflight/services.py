@@ -23,7 +23,7 @@ from retrievers.meter import Meter, single_call
 from retrievers.options.user_code import wrap_user_errors
 from retrievers.services.chat_model import Prompt
 from retrievers.stores.options import StoreOptions
-from retrievers.types import Query
+from retrievers.types import Query, Ranking
 
 PING_DEPTH = 10
 """Hits of the first query, whose ids are compared with those of the documents."""
@@ -39,6 +39,8 @@ class Service(NamedTuple):
     """encoder, reranker, endpoint, store, or model."""
     ping: Callable[[], object]
     """Sends one request."""
+    has_no_hits: bool = False
+    """Whether an endpoint found nothing for the first query."""
 
 
 def ping_services(
@@ -64,11 +66,12 @@ def ping_services(
     for service in _services(retrievers, judge, dataset):
         try:
             with wrap_user_errors(()):
-                service.ping()
+                response = service.ping()
         except HarnessError as failure:
             failures.append(failure_line(service.retriever, str(failure)))
         else:
-            responding.append(service)
+            has_no_hits = isinstance(response, Ranking) and not len(response)
+            responding.append(service._replace(has_no_hits=has_no_hits))
     if failures:
         raise BackendError("\n".join(failures))
     return responding
@@ -105,12 +108,13 @@ def _services_of(
             yield dense.store, Service(built.name, "store", ping_store)
 
 
-def _ping_endpoint(service: AskedService, query: Query, dataset: Dataset) -> None:
-    """Read the hits of one query, whose ids must be those of documents, as in a run."""
+def _ping_endpoint(service: AskedService, query: Query, dataset: Dataset) -> Ranking:
+    """Return the hits of one query; their ids must be of documents, as in a run."""
     ranking = service.answer(query, PING_DEPTH, Meter())
     documents = known_documents(dataset.documents())
     is_allowed = bool(service.unknown_hits)
     match_hit_ids([ranking], documents, Meter(), allow_unknown=is_allowed)
+    return ranking
 
 
 def _model_services(

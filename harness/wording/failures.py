@@ -72,11 +72,26 @@ def _brief_reason(failure: RetrieverFailure, room: int) -> str:
 
     >>> _brief_reason(RetrieverFailure("ours", "ours: refused; is it running?"), 20)
     'refused'
+    >>> _brief_reason(RetrieverFailure("ours", "500 (3 tries; set patience)"), 20)
+    '500'
     """
     first_line = failure.reason.partition("\n")[0]
     clause = first_line.removeprefix(f"{failure.retriever}: ")
-    clause = clause.partition(";")[0].rstrip(".")
-    return clause if len(clause) <= room else f"{clause[: room - 1].rstrip()}…"
+    clause = _without_open_bracket(clause.partition(";")[0].rstrip("."))
+    if len(clause) <= room:
+        return clause
+    return f"{_without_open_bracket(clause[: room - 1].rstrip())}…"
+
+
+def _without_open_bracket(clause: str) -> str:
+    """Return the start of a clause up to a bracket that is not closed.
+
+    >>> _without_open_bracket("500 (busy) (tried 3 times"), _without_open_bracket("(a)")
+    ('500 (busy)', '(a)')
+    """
+    while clause.count("(") > clause.count(")"):
+        clause = clause.rpartition("(")[0].rstrip()
+    return clause
 
 
 def skipped_reason(parts: Sequence[str]) -> str:

@@ -278,7 +278,10 @@ def _not_shown_words(gate: Gate) -> str:
     if gate.alpha_spent:
         return f"alpha is spent, {queries} are more than were planned for the last look"
     if gate.label_reason is LabelReason.NEW_UNLABELLED:
-        remedy = f"judge {count_pairs(gate.to_label)}: harness pool"
+        remedy = f"{gate.pool_command} draws them, among others"
+        if gate.to_label:
+            have = "has" if gate.to_label == 1 else "have"
+            remedy = f"{count_pairs(gate.to_label)} {have} no label: {remedy}"
         return f"{gate.label_reason} ({numbers}; {remedy})"
     if gate.label_reason is not None:
         return f"{gate.label_reason} ({numbers})"
@@ -326,6 +329,15 @@ def gate_cells(gate: Gate) -> dict[str, Any]:
         "queries_needed": gate.needed,
         "to_label": gate.to_label,
     }
+
+
+def failed_gate_cells(sentence: str) -> dict[str, Any]:
+    """Return as data that a retriever of a gate failed in its run.
+
+    >>> failed_gate_cells("ours failed: connection refused")["outcome"]
+    'failed'
+    """
+    return {"passed": False, "outcome": "failed", "reason": sentence}
 
 
 def abstention_sentence(abstention: Abstention, limit: int = 2) -> str:

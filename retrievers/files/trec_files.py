@@ -179,10 +179,11 @@ def strictly_falling(scores: Floats) -> list[float] | None:
     if not is_out_of_range and (singles[1:] < singles[:-1]).all():
         return None
     falling_scores: list[float] = scores.tolist()
-    for i in range(1, len(singles)):
-        if singles[i] >= singles[i - 1]:
-            singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
-            falling_scores[i] = float(singles[i])
+    with np.errstate(over="ignore"):  # below the range comes -inf
+        for i in range(1, len(singles)):
+            if singles[i] >= singles[i - 1]:
+                singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
+                falling_scores[i] = float(singles[i])
     if np.isneginf(singles[-1]):
         _raise_last(singles)
         falling_scores = singles.tolist()

@@ -30,6 +30,14 @@ from tests.support.small import BM25
 pytestmark = pytest.mark.usefixtures("in_tmp")
 
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
+SERVICE_BLOCK = """[[retrievers]]
+name = "ours"
+kind = "http"
+url = "{url}"
+body = {{ q = "{{query}}", n = "{{depth}}" }}
+ids = "hits"
+scores = "scores"
+"""
 FOREIGN = 'unknown_hits = "irrelevant"\n'
 
 
@@ -466,3 +474,40 @@ def test_secrets_in_address_headers_and_body_are_sent_and_not_shown(
     assert retriever.provenance == {"url": "${SEARCH_URL}"} and "canary" not in str(
         caught.value
     )
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize(
+    ("bad_reply", "reason"),
+    [
+        ({"hits": ["ghost"], "scores": [1]}, "hits have unknown ids"),
+        ({"hits": [], "scores": []}, "returned no document for any"),
+        (
+            {"hits": list(small.TEXTS), "scores": list(range(len(small.TEXTS)))},
+            "its scores rise",
+        ),
+    ],
+)
+def test_a_mended_service_is_asked_again(tmp_path, bad_reply, reason, fresh):
+    service = Service(reply=bad_reply)
+    with serving(service) as provider:
+        block = SERVICE_BLOCK.format(url=provider.url)
+        path = small.experiment(tmp_path, retrievers=BM25 + block)
+        failed = run(path, RunOptions(tmp_path / "out", fresh=fresh))
+        assert reason in dict(failed.manifest.failed)["ours"]
+        service.reply = {"hits": ["apple"], "scores": [1]}
+        mended = run(path, RunOptions(tmp_path / "out"))
+    assert not mended.manifest.failed
+    assert {hits.doc_ids for hits in mended.rankings("ours").values()} == {("apple",)}
+
+
+def test_the_headline_of_a_failed_service_closes_its_brackets(tmp_path, capsys):
+    with serving(Service(always="503")) as provider:
+        block = SERVICE_BLOCK.format(url=provider.url) + "patience = 0.1\n"
+        path = small.experiment(tmp_path, retrievers=BM25 + block)
+        results = run(path, RunOptions(tmp_path / "out"))
+    assert "(tried " in dict(results.manifest.failed)["ours"]
+    print_results(results, quiet=False, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    headline = printed[printed.index("No recommendation") :].partition(" bm25 ")[0]
+    assert headline.count("(") == headline.count(")") == 1, headline

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.pipeline import run
 from harness.records import Results
+from harness.running.options import RunOptions
+from tests.support import small
 from tests.support.small import Call
 from tests.support.successes import MISSED, ran
 
@@ -145,3 +148,49 @@ def test_an_earlier_run_of_an_earlier_version_is_refused_with_the_command_for_it
     message = " ".join(refused.err.split())
     assert "was made by an earlier version" in message
     assert "`harness run 'last week.toml'` again" in message
+
+
+UNREACHABLE = """[[retrievers]]
+name = "ours"
+kind = "http"
+url = "http://127.0.0.1:9/search?q={query}&n={depth}"
+ids = "hits"
+patience = 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def with_failure(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The gate of a challenger that failed in its run."""
+    folder = tmp_path_factory.mktemp("failed")
+    experiment = small.experiment(folder, retrievers=small.BM25 + UNREACHABLE)
+    results = run(experiment, RunOptions(folder / "out"))
+    return words(results, "ours", "bm25", "0.1")
+
+
+@pytest.mark.parametrize("fail_if", ["worse", "not-passed"])
+def test_a_challenger_that_failed_in_its_run_fails_the_gate(
+    with_failure: list[str], call: Call, fail_if: str
+) -> None:
+    told = call(*with_failure, "--fail-if", fail_if, code=1)
+    message = " ".join(told.err.split())
+    reason = "cannot reach http://127.0.0.1:9/search: connection refused"
+    assert message.startswith(f"ours failed: {reason}")
+    assert "; run of " in message
+
+
+def test_a_failed_challenger_is_in_the_json(
+    with_failure: list[str], call: Call
+) -> None:
+    printed = json.loads(call(*with_failure, "--json", code=1).out)
+    assert (printed["passed"], printed["outcome"]) == (False, "failed")
+    assert printed["reason"].startswith("ours failed: ")
+
+
+def test_a_failed_challenger_is_annotated(
+    with_failure: list[str], call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    printed = call(*with_failure, "--format", "github", code=1).out
+    assert printed.startswith("::error title=Retrieval gate: failed::ours failed: ")
+    assert "### Retrieval gate: failed\n\nours failed: " in printed

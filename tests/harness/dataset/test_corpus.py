@@ -142,6 +142,32 @@ def test_a_document_that_a_query_names_twice_is_one_label(tmp_path: Path) -> Non
         load_dataset(DatasetReference(tmp_path), drop_dangling=True)
 
 
+def labels_of_removed_documents(folder: Path, documents: int, labels: int) -> list[str]:
+    """The problems of labels that name documents which were removed."""
+    queries = [(f"q{n}", f"which {n}?") for n in range(labels)]
+    qrels = [(f"q{n}", f"gone {n % documents}", 1) for n in range(labels)]
+    with pytest.raises(InputError) as caught:
+        beir(folder / "d", queries=queries, qrels=[("q0", "d1", 1), *qrels])
+    problems = caught.value.problems
+    assert sum(problem.occurrences for problem in problems) == labels
+    return [problem.what for problem in problems]
+
+
+def test_labels_of_one_removed_document_are_one_problem(tmp_path: Path) -> None:
+    assert labels_of_removed_documents(tmp_path, documents=3, labels=12) == [
+        f"4 queries name document 'gone {n}', which does not exist: {queries}"
+        for n, queries in enumerate(("q0, q3, q6, …", "q1, q4, q7, …", "q2, q5, q8, …"))
+    ]
+
+
+def test_labels_of_removed_documents_that_are_not_listed_are_counted(
+    tmp_path: Path,
+) -> None:
+    *listed, last = labels_of_removed_documents(tmp_path, documents=22, labels=44)
+    assert len(listed) == 20
+    assert last == "and 4 more like these"
+
+
 def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
     changes: dict[str, dict[str, object]] = {
         "same": {},

@@ -564,7 +564,10 @@ def test_compare_and_gate_take_a_changed_corpus(runs, call):
         "--from",
         old.folder,
     )
-    assert "other documents" in call("gate", new.folder, *options, code=2).err
+    refused = " ".join(call("gate", new.folder, *options, code=2).err.split())
+    assert "other documents" in refused
+    assert refused.count("run its experiment again") == 1
+    assert refused.endswith("on purpose, add --corpus-changed)")
     assert call("gate", new.folder, *options, "--corpus-changed", code=0).code == 0
 
 

@@ -178,7 +178,8 @@ def test_compare_prints_what_is_to_be_labelled(old, unlabelled, call):
     assert ": undecided, new documents are not labelled\n" in printed
     assert "  Judged@1: 1.00 before, 0.67 after\n" in printed
     pair = "1 query-document pair, new documents as the first hit"
-    assert f"  to judge: {pair} (harness pool)" in printed
+    pool = "harness pool --depth 1 draws them, among others"
+    assert f"  to judge: {pair} ({pool})" in printed
 
 
 def test_compare_prints_states_as_json(old, unlabelled, call):
@@ -224,5 +225,7 @@ def test_a_gate_of_states_names_what_is_to_be_labelled(tmp_path, call):
     told = call(*gate_words(new, old), code=1).err
     # For each of the twelve queries.
     reason = "not shown: new documents are not labelled (difference −0.6000; "
-    assert reason + "judge 12 query-document pairs: harness pool)" in told
+    command = f"harness pool {new.folder} --depth 1"
+    pairs = f"12 query-document pairs have no label: {command} draws them, among others"
+    assert f"{reason}{pairs})" in told
     assert call(*gate_words(new, old, "--fail-if", "worse"), code=0).err != ""

@@ -5,6 +5,7 @@ list prices that can be known.
 import os
 import socket
 from contextlib import ExitStack
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -424,19 +425,40 @@ base_url = "{judging.url}"
 class GhostSearch(Answering):
     """A search service whose only hit is no document."""
 
+    reply = b'{"ids": ["ghost"]}'
+
     def do_POST(self) -> None:
-        """Answer with an unknown id."""
+        """Answer every query alike."""
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.send(200, b'{"ids": ["ghost"]}')
+        self.send(200, self.reply)
+
+
+class EmptySearch(GhostSearch):
+    """A search service that finds nothing."""
+
+    reply = b'{"ids": []}'
+
+
+def service_table(server: ThreadingHTTPServer) -> str:
+    """The block of such a service."""
+    url = f"http://127.0.0.1:{server.server_port}/"
+    table = f'[[retrievers]]\nname = "ours"\nkind = "http"\nurl = "{url}"\n'
+    return table + 'body = { q = "{query}" }\nids = "ids"\n'
 
 
 def test_an_online_check_compares_the_ids_of_hits_with_those_of_documents(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running(GhostSearch) as server:
-        url = f"http://127.0.0.1:{server.server_port}/"
-        table = f'[[retrievers]]\nname = "ours"\nkind = "http"\nurl = "{url}"\n'
-        table += 'body = { q = "{query}" }\nids = "ids"\n'
-        path = small.experiment(tmp_path, retrievers=table)
+        path = small.experiment(tmp_path, retrievers=service_table(server))
         failing = told(capsys, "check", path, "--online", code=3)
     assert "ours: 1 of 1 hits have unknown ids, such as 'ghost'" in failing
+
+
+def test_an_online_check_names_a_service_that_finds_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(EmptySearch) as server:
+        path = small.experiment(tmp_path, retrievers=service_table(server))
+        output = told(capsys, "check", path, "--online")
+    assert "ours: its endpoint answers, 0 hits for the first query\n" in output
