@@ -185,6 +185,7 @@ def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:
     """The overlap of rankings without labels, and the next step."""
     from harness.evaluation.judging_effort import pool_command, sampled_effort
     from harness.evaluation.pair_diagnostics import ranking_overlaps
+    from harness.records.staging import is_temporary
     from harness.wording.labelling import effort_sentence
 
     yield text_line(
@@ -196,7 +197,11 @@ def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:
             f"rank-biased overlap {row.rbo:.3f}"
         )
     yield from _stemming_lines(results)
-    yield command_line(f"next: {pool_command(results)}")
+    if is_temporary(results.folder):
+        yield text_line("next: results.save(FOLDER), then in a shell:")
+        yield command_line(pool_command(results))
+    else:
+        yield command_line(f"next: {pool_command(results)}")
 
 
 def _stemming_lines(results: Results) -> Iterator[RenderableType]:

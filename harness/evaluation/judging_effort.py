@@ -10,6 +10,7 @@ from typing import NamedTuple
 from harness.english import count_of
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.records import Results
+from harness.records.staging import is_temporary
 from harness.scoring.stored_scores import rankings_by_retriever
 
 SECONDS_PER_JUDGMENT = 20
@@ -100,7 +101,12 @@ def pool_command(results: Results) -> str:
 
 
 def quoted_folder(results: Results) -> str:
-    """Return the results folder, quoted for a command."""
+    """Return the results folder, quoted for a command.
+
+    A temporary one is called FOLDER: `results.save(FOLDER)` comes first.
+    """
+    if is_temporary(results.folder):
+        return "FOLDER"
     # A run writes its page before its folder gets its final name.
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
     return quote(folder.as_posix())

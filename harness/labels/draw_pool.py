@@ -24,7 +24,9 @@ from harness.labels.pool import (
     shuffle_key,
 )
 from harness.records import Results, current_dataset
+from harness.records.documents_file import KEPT_RANKS
 from retrievers.errors import InputError, Problem
+from retrievers.options.user_code import OBJECT_PREFIX
 from retrievers.types import Query
 
 
@@ -221,12 +223,22 @@ def build_pooled_queries(
 def read_material(folders: Sequence[Path], depth: int) -> PoolMaterial:
     """Read the rankings of results folders, and the texts of their data set.
 
+    If the data set was in memory, the texts are those that the first folder stores.
+
     Raises:
         InputError: a folder cannot be read, the folders have different documents or
-            different queries with the same id, or the data set has changed.
+            different queries with the same id, or the data set has changed; or it was
+            in memory, and the depth is below the ranks whose texts are stored.
     """
     runs = [records.read_results(folder) for folder in folders]
-    return collect_material(runs, current_dataset(runs[0]), depth)
+    first = runs[0]
+    if not first.manifest.dataset.path.startswith(OBJECT_PREFIX):
+        return collect_material(runs, current_dataset(first), depth)
+    if depth > KEPT_RANKS:
+        problem = f"has no texts below rank {KEPT_RANKS}: its documents were in memory"
+        remedy = f"--depth {KEPT_RANKS} at most"
+        raise InputError(Problem(str(first.folder), problem, remedy))
+    return collect_material(runs, records.stored_dataset(first), depth)
 
 
 def collect_material(

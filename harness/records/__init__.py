@@ -70,4 +70,5 @@ from harness.records.staging import publish as publish
 from harness.records.staging import staging_folder as staging_folder
 from harness.records.staging import staging_path as staging_path
 from harness.records.staging import stored_identity as stored_identity
+from harness.records.stored_dataset import stored_dataset as stored_dataset
 from harness.records.table_schema import TABLE_NAMES as TABLE_NAMES

@@ -322,6 +322,23 @@ def find_dataset(results: Results) -> DatasetReference:
         InputError: it is in neither place.
     """
     declared = results.manifest.resolved.dataset
+    if DatasetReference(declared.path).scheme:  # a name, the same everywhere
+        return locate_dataset(declared, results.folder)
+    first, *others = _locate_candidates(results)
+    if not others:
+        return first
+    for reference in (first, *others):
+        if _has_digest_of_run(reference, results):
+            return reference
+    return first
+
+
+def _locate_candidates(results: Results) -> list[DatasetReference]:
+    """Return the data sets that the path of a run may mean, the likeliest first.
+
+    Raises:
+        InputError: there is none.
+    """
     candidates: dict[Path, DatasetReference] = {}
     problems: list[InputError] = []
     for path in (
@@ -329,20 +346,14 @@ def find_dataset(results: Results) -> DatasetReference:
         results.folder.resolve() / "experiment.toml",
     ):
         try:
-            reference = locate_dataset(declared, path)
+            reference = locate_dataset(results.manifest.resolved.dataset, path)
         except InputError as error:
             problems.append(error)
         else:
             candidates.setdefault(reference.folder.resolve(), reference)
     if not candidates:
         raise problems[0] from None
-    first, *others = candidates.values()
-    if not others:
-        return first
-    for reference in (first, *others):
-        if _has_digest_of_run(reference, results):
-            return reference
-    return first
+    return list(candidates.values())
 
 
 def _has_digest_of_run(reference: DatasetReference, results: Results) -> bool:

@@ -5,6 +5,7 @@ complete, or is not there. The next run finishes a renaming that was killed.
 """
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -26,6 +27,13 @@ LOCKED = (
     "another run of this experiment is writing here",
     compose_remedy("wait for it, or ", OTHER_FOLDER),
 )
+
+
+def is_temporary(folder: Path) -> bool:
+    """Whether results that nobody named are there, which go with their process."""
+    temporary = Path(tempfile.gettempdir()).resolve()
+    parent = folder.resolve().parent
+    return parent.parent == temporary and parent.name.startswith(TEMPORARY_PREFIX)
 
 
 def staging_path(folder: Path) -> Path:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from harness.evaluation.judging_effort import pool_command
 from harness.pages import visible_text
 from harness.records import Results
+from harness.records.staging import is_temporary
 from harness.report.language import language_attribute
 from harness.report.sections.decision import DecisionContext, first_screen
 from harness.report.templates import (
@@ -65,7 +66,9 @@ def first_screen_html(results: Results) -> str:
     """Return the first screen as self-contained HTML; without labels, the next step."""
     if not results.scored:
         command = visible_text(pool_command(results))
-        return str(Markup("<p>No query has labels. Next: {}</p>").format(command))
+        save = "results.save(FOLDER), then " if is_temporary(results.folder) else ""
+        text = Markup("<p>No query has labels. Next: {}{}</p>")
+        return str(text.format(save, command))
     view = build_view(results)
     template = html_environment().get_template("first_screen.html")
     return template.render(

@@ -1,7 +1,6 @@
 """How to run an experiment again."""
 
 import shlex
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,7 @@ import tomli_w
 from harness.experiment import walk_texts
 from harness.pages import visible_text
 from harness.records import Manifest, Results
-from harness.records.staging import TEMPORARY_PREFIX
+from harness.records.staging import is_temporary
 from harness.report.paper import Citation, citation_texts
 from harness.report.templates import Section
 from harness.report.view import View
@@ -67,9 +66,7 @@ def reproducible_path(results: Results) -> str:
 
     It cannot if the folder is temporary, or if the experiment names objects of Python.
     """
-    temporary = Path(tempfile.gettempdir()).resolve()
-    parent = results.folder.resolve().parent
-    if parent.parent == temporary and parent.name.startswith(TEMPORARY_PREFIX):
+    if is_temporary(results.folder):
         return ""
     texts = walk_texts(results.manifest.experiment.options)
     if any(text.startswith(OBJECT_PREFIX) for _, text in texts):
