@@ -269,7 +269,7 @@ def _print_gate(
     Raises:
         NotConfirmed: the outcome is one that fails.
     """
-    from harness.evaluation.gate import GateArm, RetrieversFailed, gate_retrievers
+    from harness.evaluation.gate import RetrieversFailed
     from harness.wording.verdicts import gate_cells, gate_sentence
 
     results = request.results
@@ -278,12 +278,7 @@ def _print_gate(
     if earlier is not results:
         run_label = f"{run_label}, against the {earlier.run_label}"
     try:
-        verdict = gate_retrievers(
-            GateArm(results, request.challenger),
-            GateArm(earlier, request.baseline),
-            margin=request.margin,
-            corpus_changed=request.corpus_changed,
-        )
+        verdict = _decide(request)
     except RetrieversFailed as failure:
         _print_failure(str(failure), run_label, form=form, as_json=as_json)
         raise NotConfirmed(f"{failure}; {run_label}") from None
@@ -307,6 +302,17 @@ def _print_gate(
         raise NotConfirmed(f"{sentence}; {run_label}")
     if not as_json and form == "text":
         print_lines(f"{sentence}; {run_label}")
+
+
+def _decide(request: GateRequest) -> Gate:
+    from harness.evaluation.gate import GateArm, gate_retrievers
+
+    return gate_retrievers(
+        GateArm(request.results, request.challenger),
+        GateArm(request.earlier, request.baseline),
+        margin=request.margin,
+        corpus_changed=request.corpus_changed,
+    )
 
 
 def _print_failure(

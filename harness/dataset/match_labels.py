@@ -358,8 +358,8 @@ def _report_unknown_documents(
         unmatched = [label for label in unmatched if label.document in failures]
     labels_by_document: dict[tuple[str, str], list[UnmatchedLabel]] = {}
     for label in unmatched:
-        place = (label.location.file, label.document)
-        labels_by_document.setdefault(place, []).append(label)
+        file_and_document = (label.location.file, label.document)
+        labels_by_document.setdefault(file_and_document, []).append(label)
     for labels in labels_by_document.values():
         _report_unknown_document(labels, failures, documents, problems)
 
