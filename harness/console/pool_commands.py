@@ -114,6 +114,10 @@ def _pool_lines(
     queries = count_of(drawn.population, "query")
     pairs = count_pairs(drawn_pool.pair_count)
     yield f"{path}: {drawn.sampled:,} of {queries}, {pairs} to judge"
+    without_documents = drawn.sampled - len(drawn_pool.queries)
+    if without_documents:
+        count = count_of(without_documents, "query")
+        yield f"not in it: {count} without a document to judge"
     command = f"harness judge {quote(str(path))}"
     if audience == "llm":
         command += " --llm MODEL"

@@ -52,9 +52,9 @@ class JudgingState(NamedTuple):
         if not self.remaining:
             return "all pairs are judged"
         question_count = count_of(questions, "question")
-        pairs = count_of(self.remaining, "question-document pair")
+        label_count = count_of(self.remaining, "label")
         minutes = count_of(self.minutes, "minute")
-        return f"{question_count}, {pairs} to judge, about {minutes}"
+        return f"{question_count}, {label_count} to give, about {minutes}"
 
 
 def write_trial_page(

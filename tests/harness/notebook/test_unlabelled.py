@@ -16,6 +16,7 @@ from harness.labels.draw_pool import (
 )
 from harness.report.page import first_screen_html
 from retrievers.errors import InputError
+from tests.support import small
 from tests.support.small_texts import QUERIES, TEXTS
 
 RETRIEVERS = {"bm25": {"kind": "bm25"}, "flat": {"kind": "bm25", "k1": 0.1}}
@@ -58,3 +59,13 @@ def test_a_data_set_of_a_hub_is_found_by_its_name(unlabelled):
     resolved = replace(manifest.resolved, dataset=dataset)
     moved = replace(unlabelled, manifest=replace(manifest, resolved=resolved))
     assert records.find_dataset(moved) == DatasetReference("irds:vaswani")
+
+
+def test_queries_without_a_document_to_judge_are_counted(tmp_path, capsys):
+    queries = {"1": "trees", "2": "zzz"}
+    results = harness.evaluate(TEXTS, queries, None, RETRIEVERS)
+    folder = results.save(tmp_path / "kept")
+    output = tmp_path / "pool.jsonl"
+    printed = small.told(capsys, "pool", folder, "--output", output)
+    assert "2 of 2 queries" in printed
+    assert "not in it: 1 query without a document to judge" in printed

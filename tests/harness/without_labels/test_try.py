@@ -68,7 +68,7 @@ def test_three_commands_lead_from_a_folder_to_a_verdict(wiki, capsys):
     begun = told(capsys, "try", "wiki", "questions.txt")
     assert "wiki: 6 documents (6 Markdown)" in begun
     assert "6 questions, kept in wiki-try/questions/queries.jsonl" in begun
-    assert "question-document pairs to judge, about" in begun
+    assert "labels to give, about" in begun
     assert Path("wiki-try/judge.html").resolve().as_uri() in begun
     assert "  harness try wiki --labels ~/Downloads/judgments.jsonl" in begun
     assert "leads" not in begun
@@ -122,7 +122,7 @@ def test_a_question_that_was_judged_in_two_parts_counts(wiki, capsys):
     told(capsys, "try", "wiki", "-q", QUESTIONS[0])
     label(first=2)
     partly = told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
-    assert "question-document pairs to judge" in partly
+    assert "labels to give" in partly
     assert state(capsys)["scored"] == 0
     label()
     told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
@@ -279,9 +279,7 @@ def test_questions_from_titles_claim_nothing(wiki, capsys):
         float(part.split()[0]) for part in page.split("difference ")[1:] if part
     ]
     assert differences == sorted(differences, reverse=True)
-    assert "question-document pairs to judge" in told(
-        capsys, "try", "wiki", "-q", "what swims"
-    )
+    assert "labels to give" in told(capsys, "try", "wiki", "-q", "what swims")
 
 
 def test_a_folder_without_titles_asks_for_questions(tmp_path, capsys):
