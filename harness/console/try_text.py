@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from harness.english import count_of, first_names
+from harness.english import count_of, first_names, percent_text
 from harness.without_labels.trial import JudgedTrial
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ GOOD_QUESTIONS = 20
 (docs/how-to/no-labels.md)."""
 MAX_LISTED_QUESTIONS = 3
 """Questions, at most, that are printed; the page has all of them."""
+MIN_REPEATED_PAIRS = 10
+"""Pairs that were judged twice, from which chance can be told from agreement: with
+fewer the interval of kappa reaches 0 for careful judges, too."""
 NO_LABELS_PAGE = "docs/how-to/no-labels.md"
 
 
@@ -91,6 +94,7 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
         yield f"{trial.merged.path.as_posix()}: {labels}, {new_count:,} new"
     if trial.results.scored:
         yield from verdict_size_sentences(trial.results)
+        yield from _repeated_label_lines(trial.folder.judgments)
     command = f"harness try {quote(trial.folder.documents.as_posix())}"
     judging = trial.judging
     if judging.remaining:
@@ -113,6 +117,23 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
         f"the experiment is an ordinary one: harness run {quote(experiment)} "
         f"--results {quote(trial.folder.results.as_posix())}"
     )
+
+
+def _repeated_label_lines(judgments: Path) -> Iterator[str]:
+    """Yield how each judge's second labels agree with the first, if there are any."""
+    from harness.dataset.judgment import read_judgments
+    from harness.labels.agreement import self_agreements
+
+    for row in self_agreements(read_judgments([judgments])):
+        pairs = count_of(row.pairs, "pair")
+        same = percent_text(row.same, digits=2)
+        yield f"{pairs} judged twice: {same} % with the same label both times"
+        kappa = row.weighted
+        if row.pairs >= MIN_REPEATED_PAIRS and (kappa.low <= 0 or kappa.value <= 0):
+            yield (
+                "warning: labels that agree with themselves no better than by chance "
+                "decide nothing; judge anew, or let somebody else judge"
+            )
 
 
 def titles_lines(trial: TitlesTrial) -> Iterator[str]:

@@ -131,7 +131,7 @@ def compare_judges(judgments: Sequence[Judgment]) -> AgreementReport:
         pair = _compare_pair(first_ratings, a, b)
         if pair is not None:
             pairs.append(pair)
-    themselves = tuple(_self_agreements(judgments))
+    themselves = tuple(self_agreements(judgments))
     if not pairs and not themselves:
         problem = "no document was judged by two judges, nor by one judge twice"
         remedy = "let a second person judge the same pool"
@@ -235,7 +235,7 @@ def _alpha(
     return bootstrap_agreement(alpha, tables)
 
 
-def _self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
+def self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
     """Yield the agreement of each judge with their own earlier grades."""
     first_ratings = _ratings_by_judge(
         judgment for judgment in judgments if judgment.round == 1

@@ -118,6 +118,24 @@ def test_more_documents_and_questions_keep_all_labels(wiki, capsys):
 JUDGMENTS = Path("wiki-try/questions/judgments.jsonl")
 
 
+@pytest.mark.parametrize("contradicts", [False, True], ids=["careful", "careless"])
+def test_labels_of_pairs_that_come_again_are_compared(wiki, capsys, contradicts):
+    asked()
+    told(capsys, "try", "wiki", "questions.txt")
+    path = label()
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    first = [row for row in rows if row.get("round", 1) == 1]
+    again = [
+        row | {"round": 2, "grade": 2 - row["grade"] if contradicts else row["grade"]}
+        for row in first
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in [*first, *again]))
+    verdict = told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
+    share = 0 if contradicts else 100
+    assert f"judged twice: {share} % with the same label both times" in verdict
+    assert ("no better than by chance" in verdict) == contradicts
+
+
 def test_a_question_that_was_judged_in_two_parts_counts(wiki, capsys):
     told(capsys, "try", "wiki", "-q", QUESTIONS[0])
     label(first=2)
