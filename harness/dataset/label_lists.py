@@ -67,31 +67,19 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
     """
     cell = scores_or_list(cell, names_document)
     if _are_pairs(cell):  # else they have become grades by document
-        problem = f"{quoted_value(cell)} grades a document twice"
-        return Complaint(problem, "keep one of its grades")
+        return _graded_twice(cell)
     written_spans: list[WrittenSpan] = []
     if _are_objects(cell):
         graded_ids = [_graded_id(object_) for object_ in cell]
-        without_id = [
-            object_
-            for object_, graded_id in zip(cell, graded_ids, strict=True)
-            if graded_id.id is None
-        ]
-        if without_id and without_id[0]:
-            declared = declaration("relevant", "COLUMN.KEY")
-            return Complaint(
-                f"no key of {quoted_value(without_id[0])} is known to name a document",
-                compose_remedy("say which key holds the document: ", declared),
-            )
-        if without_id:  # the first is an empty object
-            return _unreadable_ids(cell)
-        complaint = _large_grade(cell)
+        complaint = _missing_id(cell, graded_ids) or _large_grade(cell)
         if complaint is not None:
             return complaint
         spans = _read_object_spans(cell, graded_ids)
         if isinstance(spans, Complaint):
             return spans
         written_spans = spans
+        if not spans and _contradict(graded_ids):
+            return _graded_twice(cell)
         cell = _as_grades_or_ids(graded_ids)
     labels = _read_grades_or_ids(cell, names_document)
     if written_spans and isinstance(labels, Labels):
@@ -164,6 +152,34 @@ def _read_object_spans(
             return unreadable_spans(object_[SPANS_KEY])
         written_spans += spans
     return written_spans
+
+
+def _missing_id(
+    objects: Sequence[Mapping[str, Any]], graded_ids: Sequence[_GradedId]
+) -> Complaint | None:
+    """Return the complaint about the first object without an id; None for none."""
+    for object_, graded_id in zip(objects, graded_ids, strict=True):
+        if graded_id.id is not None:
+            continue
+        if not object_:
+            return _unreadable_ids(objects)
+        declared = declaration("relevant", "COLUMN.KEY")
+        return Complaint(
+            f"no key of {quoted_value(object_)} is known to name a document",
+            compose_remedy("say which key holds the document: ", declared),
+        )
+    return None
+
+
+def _graded_twice(cell: Any) -> Complaint:
+    problem = f"{quoted_value(cell)} grades a document twice"
+    return Complaint(problem, "keep one of its grades")
+
+
+def _contradict(graded_ids: Sequence[_GradedId]) -> bool:
+    """Whether a document has two grades that differ."""
+    grade_by_id: dict[str | None, Any] = {}
+    return any(grade_by_id.setdefault(id_, grade) != grade for id_, grade in graded_ids)
 
 
 def _read_grades_or_ids(cell: Any, names_document: NamesDocument) -> Labels | Complaint:

@@ -175,10 +175,25 @@ def test_pairs_with_flags_are_grades(tmp_path):
     assert dataset.labels["q0"].grades == {"d1": 1, "d3": 0}
 
 
-def test_a_document_with_two_grades_is_refused(tmp_path):
-    rows = two(gold_ids=[["d1", 1], ["d1", 0]])
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param([["d1", 1], ["d1", 0]], id="pairs"),
+        pytest.param(
+            [{"id": "d1", "grade": 2}, {"id": "d1", "grade": 0}], id="objects"
+        ),
+    ],
+)
+def test_a_document_with_two_grades_is_refused(tmp_path, listed):
+    rows = two(gold_ids=listed)
     message = str(refusal(load_dataset, asked(tmp_path, rows)))
     assert "grades a document twice" in message
+
+
+def test_an_object_that_is_listed_twice_with_one_grade_counts_once(tmp_path):
+    listed = [{"id": "d1", "grade": 2}, {"id": "d1", "grade": 2}]
+    dataset = load_dataset(asked(tmp_path, two(gold_ids=listed)))
+    assert dataset.labels["q0"].grades == {"d1": 2}
 
 
 def test_pairs_of_a_document_and_its_grade_are_grades(tmp_path):
