@@ -31,8 +31,8 @@ class FusionConfig(RetrieverConfig):
     """How much each ranking counts, in the order of `of`; left out, all alike."""
     minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     """For convex: the lowest score that each retriever could give, such as [0, -1] for
-    BM25 and cosine; left out, the lowest of its hits. One that
-    no hit of a query is above, though some are below, is refused."""
+    BM25 and cosine; left out, the lowest of its hits. A minimum that no hit of a query
+    is above, though some are below, is refused."""
     omitted_when_empty = ("weights", "minimum")
 
     @model_validator(mode="after")
