@@ -221,7 +221,7 @@ def choice_sentence(leader: str, board: Board) -> str:
     if p is None:
         return ""
     return (
-        f"The choice of {leader} must beat each other at once, which needs no "
+        f"To be chosen, {leader} must beat every other at once, which needs no "
         f"correction (largest p {p_phrase(p)})."
     )
 

@@ -159,7 +159,7 @@ def _pairs_sentence(
     if undecided:
         sentence += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided"
     if choice:
-        sentence += f" by p corrected for all pairs. {choice.removesuffix('.')}"
+        sentence += f": p is corrected for all pairs. {choice.removesuffix('.')}"
     return f"{sentence}. ▲ the row scores higher, ▼ lower."
 
 

@@ -406,11 +406,13 @@ def slice_label(family: str, label: str) -> str:
     'query length: at most 20 characters'
     >>> slice_label("rarest word", "at most 3")
     'rarest word: in at most 3 documents'
+    >>> slice_label("rarest word", "above 3")
+    'rarest word: in more than 3 documents'
     """
     if family in (QUERY_LENGTH, DOCUMENT_LENGTH):
         label = f"{label} characters"
     elif family == RAREST_WORD:
-        label = f"in {label} documents"
+        label = f"in {label.replace('above', 'more than')} documents"
     label = shorten_text(label, 4_000)
     if len(label) > 60:
         # Long names often differ only at the end.
