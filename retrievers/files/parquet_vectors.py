@@ -185,12 +185,12 @@ def _import_folder(
     width = 0
     for table in _read_tables(folder, VECTOR_COLUMNS):
         digests = table["digest"].to_pylist()
-        cached_keys = cache.cached_keys(digests)
-        new_rows = [
-            i
-            for i, digest in enumerate(dict.fromkeys(digests))
-            if digest not in cached_keys
-        ]
+        known_keys = cache.cached_keys(digests)
+        new_rows = []
+        for i, digest in enumerate(digests):
+            if digest not in known_keys:
+                new_rows.append(i)
+                known_keys.add(digest)
         cached_count += len(digests) - len(new_rows)
         if not new_rows:
             continue
