@@ -1,4 +1,8 @@
-"""A collection of Qdrant Edge, an engine in this process that stores on disk."""
+"""A collection of Qdrant Edge.
+
+That engine runs in this process, and stores on disk. `points.py` has filters and vectors
+in its form; `qdrant.py` is the store of Qdrant's client.
+"""
 
 from __future__ import annotations
 
