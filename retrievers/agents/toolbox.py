@@ -33,7 +33,7 @@ class Toolbox:
 
     Args:
         searches: name in the experiment -> retriever, of this agent alone.
-        built_in: "grep", "read".
+        built_in: the names of its other tools: "grep", "read".
         depth: hits of one search.
     """
 
@@ -58,7 +58,7 @@ class Toolbox:
             _setup_deep(retriever, resources)
 
     def index(self, documents: Any, meter: Meter) -> None:
-        """Index the retrievers, one that several of them use once."""
+        """Index each retriever that has an index once, whatever searches use it."""
         leaves: dict[int, Retriever] = {}
         for retriever in self.searches.values():
             leaves |= {id(leaf): leaf for leaf in _leaves(retriever)}
@@ -152,7 +152,7 @@ def _setup_deep(retriever: Retriever, resources: Resources) -> None:
 
 
 def _bill(tool_meter: Meter, meter: Meter) -> None:
-    """Add what a tool cost to the agent's own costs."""
+    """Add what a tool cost to the agent's own costs, without its other counts."""
     for totals in tool_meter.stages().values():
         billed = {
             name: number

@@ -1,7 +1,7 @@
 """A collection of Qdrant Edge.
 
-That engine runs in this process, and stores on disk. `points.py` has filters and vectors
-in its form; `qdrant.py` is the store of Qdrant's client.
+That engine runs in this process, and stores on disk. `points.py` has filters and
+vectors in its form; `qdrant.py` is the store of Qdrant's client.
 """
 
 from __future__ import annotations
