@@ -205,8 +205,8 @@ class Dense(Retriever):
             )
             notes = builder.build(documents, meter)
             numbers = builder.numbers
-        self._text_count = numbers.texts
-        self._numbers_per_text = numbers.numbers / max(numbers.points, 1)
+        self._text_count = numbers.text_count
+        self._numbers_per_text = numbers.number_count / max(numbers.point_count, 1)
         for kind, document_ids in notes.items():
             if kind != COLLECTION_NUMBERS_NOTE:
                 for document_id in document_ids:

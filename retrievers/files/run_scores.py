@@ -83,7 +83,7 @@ def find_contradictions(
 
 
 def _is_worst_first(path: Path) -> bool:
-    """Whether a query's ranks mostly fall from line to line, in a file's first block."""
+    """Whether queries' ranks mostly fall from line to line in a file's first block."""
     falls = 0
     rises = 0
     try:
