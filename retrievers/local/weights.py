@@ -212,7 +212,8 @@ def hub_problem() -> str:
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return "HF_HUB_OFFLINE forbids to download it"
     address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
-    if getproxies() or _is_reachable(address.hostname or "", address.port or 443):
+    port = address.port or (80 if address.scheme == "http" else 443)
+    if getproxies() or _is_reachable(address.hostname or "", port):
         return ""
     return f"{address.hostname} cannot be reached from here"
 
