@@ -227,22 +227,39 @@ class RemoteEncoder(RemoteModel, Encoder):
         if len(texts) > 1:
             raise whole_refusal
         (text,) = texts
-        beginning = None
-        # Equal errors 500 may be a text that is too long, or a broken server.
-        is_error = isinstance(whole_refusal, RepeatedError)
-        if not is_error or await self._may_be_too_long(text, role, call):
-            beginning = await self._embed_beginning(text, role, call)
-        if is_error:
-            # An overloaded server must never cut a text: the whole is tried once more.
-            try:
-                return await self._embed_whole(texts, role, call, max_equal_errors=1)
-            except RepeatedError as error:
-                if beginning is None:
-                    reason = f"{error} ({MAX_EQUAL_ERRORS} equal errors)"
-                    raise BackendError(reason) from None
+        if isinstance(whole_refusal, RepeatedError):
+            return await self._embed_after_errors(text, role, call)
+        beginning = await self._embed_beginning(text, role, call)
         if beginning is None:
             raise whole_refusal
         return beginning
+
+    async def _embed_after_errors(self, text: str, role: Role, call: Call) -> Embedded:
+        """Embed a text to which the server answered with equal errors 500.
+
+        It may be too long, or the server broken or overloaded for a while. Since that
+        must never cut a text, the whole text is tried once more, even if a beginning
+        was accepted.
+
+        Raises:
+            BackendError: the errors go on; RequestRefused if even the beginning is
+                refused.
+        """
+        beginning = None
+        if await self._may_be_too_long(text, role, call):
+            beginning = await self._embed_beginning(text, role, call)
+        try:
+            return await self._embed_whole([text], role, call, max_equal_errors=1)
+        except RequestRefused as refusal:
+            is_error = isinstance(refusal, RepeatedError)
+            if beginning is None and not is_error:  # the server is well, and refuses it
+                beginning = await self._embed_beginning(text, role, call)
+            if beginning is not None:
+                return beginning
+            if is_error:
+                reason = f"{refusal} ({MAX_EQUAL_ERRORS} equal errors)"
+                raise BackendError(reason) from None
+            raise
 
     async def _embed_beginning(
         self, text: str, role: Role, call: Call
