@@ -292,10 +292,14 @@ class Embedder:
             else self.encoder.embed(texts, role, call)
         )
         vectors, tokens, truncated = answer
-        lengths = {len(vectors), len(tokens), len(truncated)}
-        if len(vectors.shape) != 2 or lengths != {len(texts)}:
+        if len(vectors) != len(texts):
             raise BackendError(
                 f"returned {len(vectors)} vectors for {len(texts)} texts"
+            )
+        if len(vectors.shape) != 2 or not len(tokens) == len(truncated) == len(texts):
+            raise BackendError(
+                f"returned vectors of shape {vectors.shape}, with {len(tokens)} and "
+                f"{len(truncated)} counts of tokens, for {len(texts)} texts"
             )
         self._check_dimensions(vectors.shape[1])
         if not all_finite(vectors):

@@ -321,7 +321,10 @@ class Reranked(Retriever):
         """Send one request and check the answer."""
         scores, tokens, truncated = self.reranker.score(pairs, call)
         if not len(scores) == len(tokens) == len(truncated) == len(pairs):
-            raise BackendError(f"returned {len(scores)} scores for {len(pairs)} pairs")
+            raise BackendError(
+                f"returned {len(scores)} scores, with {len(tokens)} and "
+                f"{len(truncated)} counts of tokens, for {len(pairs)} pairs"
+            )
         not_finite = np.flatnonzero(~np.isfinite(scores))
         if len(not_finite):
             number = int(not_finite[0]) + 1

@@ -100,7 +100,7 @@ class Toolbox:
         return ToolResult("\n".join(beginnings) or "no hits", ranking.doc_ids)
 
     def _beginning(self, doc_id: str) -> str:
-        text = " ".join(self._content(doc_id).split())
+        text = " ".join((self._content(doc_id) or "").split())
         return f"{doc_id}: {text[:_BEGINNING_CHARACTERS]}"
 
     def _grep(self, pattern: object) -> ToolResult:
@@ -115,19 +115,20 @@ class Toolbox:
 
     def _read(self, doc_id: object) -> ToolResult:
         text = self._content(str(doc_id))
-        if not text:
+        if text is None:
             return ToolResult(f"error: there is no document {doc_id!r}")
         hits = (str(doc_id),)
         if len(text) > READ_CHARACTERS:
             text = f"{text[:READ_CHARACTERS]}\n(cut: {len(text):,} characters)"
-        return ToolResult(text, hits)
+        return ToolResult(text or "(no text)", hits)
 
-    def _content(self, doc_id: str) -> str:
-        """Return a document's text; empty if there is no such document."""
+    def _content(self, doc_id: str) -> str | None:
+        """Return a document's text; None if there is no such document."""
+        corpus = self._opened_corpus
         try:
-            return self._opened_corpus.contents([doc_id])[doc_id].content
+            return corpus.contents([doc_id])[doc_id].content
         except BackendError:
-            return ""
+            return None
 
     @property
     def _opened_corpus(self) -> Corpus:
