@@ -83,11 +83,11 @@ def test_markdown_has_the_sentences(planted: Results) -> None:
 def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None:
     texts = property_texts(view)
     expected = [
-        "query length: 6",
+        "query length: 6 characters",
         "quotation marks: yes",
         "rarest word: in 1 document",
         "shared words: 100 %",
-        "document length: 32",
+        "document length: 32 characters",
     ]
     assert texts["q0"] == expected
     queries = fails_section(view).context.browser.evidence.queries
