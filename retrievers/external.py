@@ -33,7 +33,8 @@ MIN_RISES = 10
 class ExternalRetriever(Configured, Retriever):
     """A retriever with an index of its own.
 
-    Its hits are only ids, with scores, matched with the documents by `KnownDocuments`.
+    Its hits have ids and scores, and no text; `KnownDocuments` matches the ids with
+    those of the documents.
     """
 
     own_index: ClassVar[bool] = True

@@ -323,7 +323,7 @@ KEYS_BEHIND_SETTINGS = {
     )
 }
 """Keys that come after the settings of a model: the first of them ends the settings.
-`server` and `sha256` are not among them, since each is a key of two fields."""
+`server`, `sha256` and `dimensions` are not, since each is a key of two fields."""
 
 
 def stored_facts(facts: RetrieverFacts) -> dict[str, str]:

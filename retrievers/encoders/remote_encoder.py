@@ -237,9 +237,9 @@ class RemoteEncoder(RemoteModel, Encoder):
     async def _embed_after_errors(self, text: str, role: Role, call: Call) -> Embedded:
         """Embed a text to which the server answered with equal errors 500.
 
-        It may be too long, or the server broken or overloaded for a while. Since that
-        must never cut a text, the whole text is tried once more, even if a beginning
-        was accepted.
+        It may be too long, or the server broken, or overloaded for a while. A server
+        that is overloaded must never cut a text: the whole text is tried once more,
+        even if a beginning was accepted.
 
         Raises:
             BackendError: the errors go on; RequestRefused if even the beginning is
