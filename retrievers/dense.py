@@ -266,6 +266,7 @@ class Dense(Retriever):
         with meter.stage("embed-queries"):
             embedded = self._embedder.embed_uncached(query.text, "query", meter)
         vectors = embedded.vectors
+        self._dimensions = vectors.shape[1]
         with meter.stage("search"):
             if not nonzero_rows(vectors)[0]:
                 return ranked([], [])
