@@ -209,14 +209,22 @@ def values(
 def test_every_value_is_within_its_range(
     judged: dict[str, int], ranking: list[str]
 ) -> None:
-    nothing_relevant = not any(grade > 0 for grade in judged.values())
-    for name, score in values(NAMES, judged, ranking).items():
-        assert score >= 0, name
-        assert score <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
-            name
-        )
-        if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
-            assert score == 0, name
+    scores = values(NAMES, judged, ranking)
+    bounded = {name for name in NAMES if MEASURES[parse_measure(name).name].bounded}
+    assert {name for name, score in scores.items() if score < 0} == set()
+    assert {name for name in bounded if scores[name] > 1 + 1e-12} == set()
+
+
+@settings(max_examples=40, deadline=None)
+@given(judged, ranking)
+def test_where_nothing_is_relevant_every_measure_of_relevance_is_0(
+    judged: dict[str, int], ranking: list[str]
+) -> None:
+    irrelevant = {doc_id: min(grade, 0) for doc_id, grade in judged.items()}
+    names = [
+        name for name in NAMES if not name.startswith(("Judged", "RBP(p=0.8, residual"))
+    ]
+    assert set(values(names, irrelevant, ranking).values()) == {0}
 
 
 @pytest.mark.parametrize("cutoff", [1, 3])
