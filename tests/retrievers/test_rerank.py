@@ -368,7 +368,7 @@ def test_a_reranker_whose_fault_may_pass_is_asked_until_patience_ends(
 
 
 def refused_reranking(provider, cache):
-    """Return the message of what is refused: one line, without the key, and not kept."""
+    """Return the message of what is refused: one line, no key, and not kept."""
     with pytest.raises(BackendError) as caught:
         rerank(provider, cache, patience=0.1)
     message = str(caught.value)

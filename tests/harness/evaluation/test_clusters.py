@@ -44,7 +44,7 @@ def sample(seed, needs=30, query_scores=5, correlation=0.5):
 
 
 def present(row, names):
-    """The columns of a comparison that are defined; equal differences have no interval."""
+    """The defined columns of a comparison: equal differences have no interval."""
     columns = {name: getattr(row, name) for name in names}
     return {name: number for name, number in columns.items() if number is not None}
 
