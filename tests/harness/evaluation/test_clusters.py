@@ -132,7 +132,7 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
 
 
 def test_queries_of_equal_text_are_one_question():
-    """Three questions under ten ids each: by query p is 2 x 10^-9, by cluster 0.25."""
+    """Three questions under ten ids each, on all of which one is better."""
     texts = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
     queries = []
     for i in range(30):
@@ -141,8 +141,10 @@ def test_queries_of_equal_text_are_one_question():
     values = {"a": 0.5 + np.tile([0.3, 0.2, 0.1], 10), "b": np.full(30, 0.5)}
     (row,) = compare(values, clusters=query_clusters(queries, None))
     (by_query,) = compare(values)
-    assert (row.n, row.clusters, row.p_value) == (30, 3, 0.25)
-    assert by_query.p_value == pytest.approx(2e-9, rel=0.1)
+    assert (row.n, row.clusters) == (30, 3)
+    # Of all signs, the two that are all alike.
+    assert row.p_value == 2 / 2**3
+    assert by_query.p_value == pytest.approx(2 / 2**30, rel=1e-12)
 
 
 def test_different_texts_have_no_clusters():
