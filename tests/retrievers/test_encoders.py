@@ -139,13 +139,8 @@ def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
     texts = texts_of(output_folder)
     assert ("Traceback" in output.err) == bool(debug)
     texts["terminal"] = output.out + output.err
-    leaks = [
-        (name, secret)
-        for name, text in texts.items()
-        for secret in (SECRET, "canary-user")
-        if secret in text
-    ]
-    assert leaks == []
+    assert [name for name, text in texts.items() if SECRET in text] == []
+    assert [name for name, text in texts.items() if "canary-user" in text] == []
     assert "refused: ***" in texts["manifest.json"]
     refused = "${BASE_URL} (${MODEL}): 401 Incorrect API key provided: ***"
     assert refused in texts["manifest.json"]

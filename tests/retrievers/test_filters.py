@@ -132,10 +132,12 @@ def test_a_filter_leaves_only_the_documents_that_match(
 ):
     _, results = filtered_run
     rankings = results.rankings(f"{kind}-{name}")
-    languages_found = {
-        query: {doc_id[:2] for doc_id in rankings[query].doc_ids} for query in languages
-    }
-    assert languages_found == languages
+    assert {query: languages_of(rankings[query]) for query in languages} == languages
+
+
+def languages_of(ranking):
+    """The languages of its documents, with which their ids begin."""
+    return {doc_id[:2] for doc_id in ranking.doc_ids}
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -198,13 +200,17 @@ def runs_of_documents(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("self")
     rows = [{"_id": id_, "text": text} for id_, (_, text) in TEXTS.items()]
-    data = beir(folder / "data", rows, rows[:2], {"ja-1": ["de-1"], "ja-2": ["en-1"]})
+    corpus_folder = beir(
+        folder / "data", rows, rows[:2], {"ja-1": ["de-1"], "ja-2": ["en-1"]}
+    )
     blocks = "".join(block(kind, folder, "") for kind in STORES)
     results = []
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
         for exclude in ("false", "true"):
-            dataset = f'{{ path = "{data.as_posix()}", exclude_self = {exclude} }}'
+            dataset = (
+                f'{{ path = "{corpus_folder.as_posix()}", exclude_self = {exclude} }}'
+            )
             path = experiment(folder, blocks, dataset, name=exclude, depth=2)
             results.append(run(path, RunOptions(folder / "out")))
     return results

@@ -465,9 +465,9 @@ def test_malformed_lines_are_reported_with_their_numbers(write, kind, line, mess
         "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n",
     }[kind]
     path = write(first + (line if isinstance(line, bytes) else line.encode()) + b"\n")
-    messages = [str(refusal(reader, path)) for reader in READERS[kind]]
     start = f"{path}:3: {message}"
-    assert [told for told in messages if not told.startswith(start)] == []
+    refused = [str(refusal(reader, path)) for reader in READERS[kind]]
+    assert [text for text in refused if not text.startswith(start)] == []
 
 
 def test_many_problems_are_counted(write):

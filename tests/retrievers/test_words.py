@@ -207,7 +207,7 @@ def test_stemming_follows_the_documents_by_default(
     ids=["default", "english", "none", "passages"],
 )
 def test_stems_match_and_unstemmed_words_do_not(
-    options: dict[str, Any], expected: tuple[str, ...]
+    options: Any, expected: tuple[str, ...]
 ) -> None:
     texts = [
         "Nobody may smoke in these houses.",

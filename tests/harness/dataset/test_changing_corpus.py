@@ -42,7 +42,7 @@ def finished_collections(collections: Path, server) -> list[str]:
         for path in collections.glob("*")
         if path.is_dir() and not path.name.endswith(".unfinished")
     ]
-    return folders + [str(each) for each in server.updates if "metadata" in each]
+    return folders + [str(update) for update in server.updates if "metadata" in update]
 
 
 @pytest.mark.parametrize("store", ["edge", "server"])

@@ -166,15 +166,15 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ids", "name"),
+    ("ids", "spelling"),
     [
         ({"hr/leave", "it/leave"}, "leave.md"),
         ({"pkg.load"}, "pkg.save"),
         ({"hr/leave", "it/leave"}, "it/pay"),
     ],
 )
-def test_a_name_of_two_documents_or_of_none_is_not_matched(ids, name):
-    assert KnownDocuments(ids).match([name]) == {}
+def test_a_name_of_two_documents_or_of_none_is_not_matched(ids, spelling):
+    assert KnownDocuments(ids).match([spelling]) == {}
 
 
 def test_of_two_names_for_one_document_none_is_matched():
@@ -825,12 +825,12 @@ def test_a_sheet_is_a_data_set(workbook_folder):
 
 
 @pytest.mark.parametrize(
-    ("place", "options"),
+    ("file", "options"),
     [("golden.xlsx#Nope", {}), ("", {"queries": ("golden.xlsx#Nope",)})],
     ids=["as a data set", "as queries"],
 )
-def test_a_wrong_sheet_lists_the_sheets(workbook_folder, place, options):
-    reference = DatasetReference(workbook_folder / place, **options)
+def test_a_wrong_sheet_lists_the_sheets(workbook_folder, file, options):
+    reference = DatasetReference(workbook_folder / file, **options)
     message = str(refusal(load_dataset, reference))
     assert "no sheet 'Nope'" in message
     assert "'March', 'April'" in message

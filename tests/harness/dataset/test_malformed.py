@@ -632,8 +632,8 @@ def test_an_odd_value_in_a_span_is_left_out(odd, tmp_path):
 )
 def test_a_folder_that_is_no_data_set_is_told_what_it_lacks(tmp_path, files, message):
     (tmp_path / "data").mkdir()
-    for name, text in files.items():
-        (tmp_path / "data" / name).write_text(text)
+    for file, text in files.items():
+        (tmp_path / "data" / file).write_text(text)
     assert message in str(refusal(load_dataset, DatasetReference(tmp_path / "data")))
 
 

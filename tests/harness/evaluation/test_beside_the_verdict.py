@@ -58,35 +58,36 @@ def test_the_published_example_of_rank_overlap():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "overlap"), [("abcde", "abcde", 1.0), ("abc", "xyz", 0.0)]
+    ("first", "second", "overlap"), [("abcde", "abcde", 1.0), ("abc", "xyz", 0.0)]
 )
-def test_equal_rankings_overlap_wholly_and_disjoint_ones_not(a, b, overlap):
-    assert rank_overlap(a, b).extrapolated == pytest.approx(overlap, abs=1e-12)
+def test_equal_rankings_overlap_wholly_and_disjoint_ones_not(first, second, overlap):
+    assert rank_overlap(first, second).extrapolated == pytest.approx(overlap, abs=1e-12)
 
 
-@pytest.mark.parametrize(("a", "b"), [("a", "ab"), ("ab", "a")])
-def test_a_ranking_that_ends_agrees_as_before_its_end(a, b):
+@pytest.mark.parametrize(("first", "second"), [("a", "ab"), ("ab", "a")])
+def test_a_ranking_that_ends_agrees_as_before_its_end(first, second):
     """By hand with p = 0.5: (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75.
 
     And beyond the end 1 x 0.25.
     """
-    assert rank_overlap(a, b, p=0.5).extrapolated == pytest.approx(1.0)
+    overlap = rank_overlap(first, second, p=0.5).extrapolated
+    assert overlap == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("b", "overlap"), [("", 1.0), ("ab", 0.0)])
-def test_an_empty_ranking_overlaps_with_an_empty_one_alone(b, overlap):
-    assert rank_overlap("", b) == (overlap, overlap)
+@pytest.mark.parametrize(("other", "overlap"), [("", 1.0), ("ab", 0.0)])
+def test_an_empty_ranking_overlaps_with_an_empty_one_alone(other, overlap):
+    assert rank_overlap("", other) == (overlap, overlap)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "share"),
+    ("first", "second", "share"),
     [
         ("abcdefghijkl", "lkjihgfedcba", 0.8),  # c to j, of the first ten
         ("ab", "abcd", 0.5),  # two of the four that the longer one has
     ],
 )
-def test_the_share_of_the_first_ten_that_both_have(a, b, share):
-    assert rank_overlap(a, b).top == share
+def test_the_share_of_the_first_ten_that_both_have(first, second, share):
+    assert rank_overlap(first, second).top == share
 
 
 def test_the_mean_overlap_of_queries():
@@ -118,7 +119,7 @@ def test_the_cross_fitted_scores_are_chosen_on_four_parts_and_measured_on_the_fi
 
 
 def test_a_clear_winner_has_its_own_scores_when_cross_fitted():
-    ids = [f"q{i}" for i in range(40)]
+    ids = [f"q{number}" for number in range(40)]
     best = np.random.default_rng(18).random(40)
     scores = {"one": best, "far": best - 0.9}
     estimate = cross_fitted_scores(scores, ids, single_units(40))
@@ -126,7 +127,7 @@ def test_a_clear_winner_has_its_own_scores_when_cross_fitted():
 
 
 def test_one_cluster_has_no_parts_to_choose_on():
-    ids = [f"q{i}" for i in range(40)]
+    ids = [f"q{number}" for number in range(40)]
     scores = {"a": np.linspace(0, 1, 40), "b": np.linspace(1, 0, 40)}
     assert cross_fitted_scores(scores, ids, cluster_units(["all"] * 40)) is None
 
@@ -237,11 +238,11 @@ def test_two_areas_at_the_ends_differ_with_a_p_above_0():
 @st.composite
 def scores_of_two(draw):
     """Scores that two retrievers give to the same queries, on both sides."""
-    m = draw(st.integers(5, 8))
-    n = draw(st.integers(5, 8))
-    row = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
-    first, second = (np.array(draw(row)) for _ in range(2))
-    return RocScores(first[:m], first[m:]), RocScores(second[:m], second[m:])
+    positives = draw(st.integers(5, 8))
+    size = positives + draw(st.integers(5, 8))
+    row = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=size, max_size=size)
+    both = [np.array(draw(row)) for _ in range(2)]
+    return [RocScores(scores[:positives], scores[positives:]) for scores in both]
 
 
 @given(scores_of_two())
@@ -263,9 +264,10 @@ def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(scores
 @given(scores_of_two())
 def test_two_areas_in_the_other_order_differ_as_much_with_the_same_p(scores):
     first, second = scores
-    test, back = compare_roc_areas(first, second), compare_roc_areas(second, first)
-    assert back.difference == pytest.approx(-test.difference, abs=1e-12)
-    assert back.p_value == pytest.approx(test.p_value)
+    forward = compare_roc_areas(first, second)
+    backward = compare_roc_areas(second, first)
+    assert backward.difference == pytest.approx(-forward.difference, abs=1e-12)
+    assert backward.p_value == pytest.approx(forward.p_value)
 
 
 ANSWERED = [f"a{n}" for n in range(10)]

@@ -43,10 +43,10 @@ def sample(seed, needs=30, query_scores=5, correlation=0.5):
     return values, [f"need {j}" for j in range(needs) for _ in range(query_scores)]
 
 
-def present(row, names):
+def present(row, columns):
     """The defined columns of a comparison: equal differences have no interval."""
-    columns = {name: getattr(row, name) for name in names}
-    return {name: number for name, number in columns.items() if number is not None}
+    numbers = {column: getattr(row, column) for column in columns}
+    return {column: number for column, number in numbers.items() if number is not None}
 
 
 @settings(max_examples=25, deadline=None)
@@ -69,9 +69,7 @@ def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
         copies * once.losses,
     )
     same = ("zeros", "w_plus", "w_minus", "p_value", "p_minimum", "method", "finding")
-    assert [getattr(row, name) for name in same] == [
-        getattr(once, name) for name in same
-    ]
+    assert present(row, same) == present(once, same)
     rounded = ("p_randomization", "ci_low", "ci_high", "mean_difference")
     assert present(row, rounded) == pytest.approx(
         present(once, rounded), rel=1e-9, abs=1e-12

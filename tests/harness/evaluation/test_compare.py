@@ -163,8 +163,10 @@ def test_above_a_thousand_pairs_only_the_primary_measure_is_compared():
     rows = compare_retrievers(table, settings=Settings())
     all_pairs = 102 * 101 // 2
     assert ({row.measure for row in rows}, len(rows)) == ({"m"}, all_pairs)
-    shown = [row for row in rows if row.verdict.shows_difference]
-    assert sum("r7" in (row.a, row.b) for row in shown) == 101  # r7 is far above all
+    different = [row for row in rows if row.verdict.shows_difference]
+    assert (
+        sum("r7" in (row.a, row.b) for row in different) == 101
+    )  # r7 is far above all
 
 
 def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level():
@@ -636,14 +638,14 @@ def shifted_evaluation(shift, settings):
     ],
 )
 def test_a_headline_says_who_leads_and_no_more_than_was_shown(margin, shift, headline):
-    result = shifted_evaluation(shift, Settings(margin=margin))
-    assert conclusion_headline(result) == headline
+    evaluation = shifted_evaluation(shift, Settings(margin=margin))
+    assert conclusion_headline(evaluation) == headline
 
 
 @pytest.mark.parametrize("margin", [None, 0.02])
 def test_of_equal_scores_the_one_further_down_is_undecided(margin):
-    result = shifted_evaluation(0.0, Settings(margin=margin))
-    assert conclusion_sentences(result)[1:] == ["c scores lower; b is undecided."]
+    evaluation = shifted_evaluation(0.0, Settings(margin=margin))
+    assert conclusion_sentences(evaluation)[1:] == ["c scores lower; b is undecided."]
 
 
 @pytest.mark.parametrize("margin", [None, 0.02, 0.5])

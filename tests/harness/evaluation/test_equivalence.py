@@ -109,16 +109,20 @@ SAME = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
 """Both arms have the same rankings."""
 
 
-def gate_of_equal_scores(n, margin, identical=frozenset()):
-    half = np.full(n, 0.5)
+def gate_of_equal_scores(queries, margin, identical=frozenset()):
+    half = np.full(queries, 0.5)
     table = scored({CHALLENGER_ARM: half, BASELINE_ARM: half}, identical=identical)
     return gate_scores(table, margin=margin, settings=Settings())
 
 
 @pytest.mark.parametrize(("margin", "fewest"), FEWEST)
 def test_a_gate_of_equal_scores_passes_from_the_limit_of_information_on(margin, fewest):
-    outcomes = [gate_of_equal_scores(n, margin).outcome for n in (fewest - 1, fewest)]
-    assert outcomes == [GateOutcome.NOT_SHOWN, GateOutcome.PASSED]
+    below = gate_of_equal_scores(fewest - 1, margin)
+    reached = gate_of_equal_scores(fewest, margin)
+    assert [below.outcome, reached.outcome] == [
+        GateOutcome.NOT_SHOWN,
+        GateOutcome.PASSED,
+    ]
 
 
 @pytest.mark.parametrize("missing", [0, 1])
@@ -132,8 +136,8 @@ def test_the_same_rankings_are_unchanged_below_the_limit_too(margin, fewest, mis
 @pytest.mark.parametrize(("margin", "fewest"), FEWEST)
 def test_equal_scores_are_equivalent_from_the_limit_of_information_on(margin, fewest):
     verdicts = []
-    for n in (fewest - 1, fewest):
-        half = np.full(n, 0.5)
+    for queries in (fewest - 1, fewest):
+        half = np.full(queries, 0.5)
         (row,) = compare({"a": half, "b": half}, settings=Settings(margin=margin))
         verdicts.append(row.verdict)
     assert verdicts == [Verdict.UNDECIDED, Verdict.EQUIVALENT]

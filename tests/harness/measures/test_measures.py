@@ -211,9 +211,9 @@ def test_every_value_is_within_its_range(
     judged: dict[str, int], ranking: list[str]
 ) -> None:
     scores = values(NAMES, judged, ranking)
-    bounded = {name for name in NAMES if MEASURES[parse_measure(name).name].bounded}
-    assert {name for name, score in scores.items() if score < 0} == set()
-    assert {name for name in bounded if scores[name] > 1 + 1e-12} == set()
+    assert {text: score for text, score in scores.items() if score < 0} == {}
+    bounded = [text for text in NAMES if MEASURES[parse_measure(text).name].bounded]
+    assert [text for text in bounded if scores[text] > 1 + 1e-12] == []
 
 
 @settings(max_examples=40, deadline=None)
@@ -222,10 +222,9 @@ def test_where_nothing_is_relevant_every_measure_of_relevance_is_0(
     judged: dict[str, int], ranking: list[str]
 ) -> None:
     irrelevant = {doc_id: min(grade, 0) for doc_id, grade in judged.items()}
-    names = [
-        name for name in NAMES if not name.startswith(("Judged", "RBP(p=0.8, residual"))
-    ]
-    assert set(values(names, irrelevant, ranking).values()) == {0}
+    others = ("Judged", "RBP(p=0.8, residual")
+    of_relevance = [text for text in NAMES if not text.startswith(others)]
+    assert set(values(of_relevance, irrelevant, ranking).values()) == {0}
 
 
 @pytest.mark.parametrize("cutoff", [1, 3])
@@ -311,22 +310,20 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 def three_queries() -> MeasureValues:
     """Scores of a hit, of an empty ranking, and of a query without both."""
     judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
-    names = ["P@5", "nDCG", "RBP"]
-    return measure_rankings(
-        parse_measure_list(names), judgments, {"q1": ["a"], "q2": []}
-    )
+    measures = parse_measure_list(["P@5", "nDCG", "RBP"])
+    return measure_rankings(measures, judgments, {"q1": ["a"], "q2": []})
 
 
 @pytest.mark.parametrize(
-    ("name", "scores"),
+    ("measure", "scores"),
     # One hit of five; the residual of RBP is 0.8 after one place, and 1 before it.
     [("P@5", [0.2, 0, 0]), ("RBP(residual=True)", [0.8, 1, 1]), ("nDCG", [1, 0, 0])],
 )
 def test_missing_and_empty_rankings_score_as_empty_lists(
-    three_queries: MeasureValues, name: str, scores: list[float]
+    three_queries: MeasureValues, measure: str, scores: list[float]
 ) -> None:
     assert three_queries.query_ids == ("q1", "q2", "q3")
-    assert three_queries.values_of(parse_measure(name)).tolist() == scores
+    assert three_queries.values_of(parse_measure(measure)).tolist() == scores
 
 
 def test_missing_and_empty_rankings_count_in_means(

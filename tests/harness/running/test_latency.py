@@ -91,7 +91,9 @@ def test_a_sample_of_0_times_nothing(tmp_path: Path) -> None:
 
 
 def test_a_bare_table_takes_the_default_sample(tmp_path: Path) -> None:
-    timed = [name for name, cost in costs(tmp_path, more=ALL).items() if cost.p95]
+    timed = [
+        retriever for retriever, cost in costs(tmp_path, more=ALL).items() if cost.p95
+    ]
     assert timed == ["bm25", "hashing", "hybrid"]
 
 
@@ -119,7 +121,7 @@ def test_labels_that_come_later_leave_the_first_times(tmp_path: Path) -> None:
     assert [(cost.p95, cost.measured_at) for cost in labelled.values()] == [
         (cost.p95, cost.measured_at) for cost in first.values()
     ]
-    assert [name for name, cost in first.items() if cost.p95] == [
+    assert [retriever for retriever, cost in first.items() if cost.p95] == [
         "bm25",
         "hashing",
         "hybrid",

@@ -170,33 +170,33 @@ def test_an_interval_holds_the_mean(values):
 # The sign-flip test
 
 
-def fifths(n):
-    """Return n differences of scores that are fifths, in fifths: whole numbers."""
-    rng = np.random.default_rng(n)
-    a, b = rng.integers(0, 6, n), rng.integers(0, 6, n)
-    return (a - b).astype(float)
+def fifths(count):
+    """Return differences of scores that are fifths, in fifths: whole numbers."""
+    rng = np.random.default_rng(count)
+    first = rng.integers(0, 6, count)
+    return (first - rng.integers(0, 6, count)).astype(float)
 
 
-@pytest.mark.parametrize("n", [1, 5, 12])
-def test_enumerated_flips_are_all_sums_of_signs(n):
-    d = fifths(n)
+@pytest.mark.parametrize("count", [1, 5, 12])
+def test_enumerated_flips_are_all_sums_of_signs(count):
+    d = fifths(count)
     ours = flips(d / 5)
     sums = np.array(
-        [np.dot(signs, d) for signs in itertools.product([-1, 1], repeat=n)]
+        [np.dot(signs, d) for signs in itertools.product([-1, 1], repeat=count)]
     )
     assert ours.two_sided == np.mean(np.abs(sums) >= abs(d.sum()))
     assert ours.greater == np.mean(sums >= d.sum())
     assert ours.method == "enumerated"
 
 
-@pytest.mark.parametrize("n", [5, 12])  # SciPy takes no single difference
-def test_enumerated_flips_are_scipy_s_permutation_test(n):
-    d = fifths(n)
+@pytest.mark.parametrize("count", [5, 12])  # SciPy takes no single difference
+def test_enumerated_flips_are_scipy_s_permutation_test(count):
+    differences = fifths(count)
     theirs = scipy_stats.permutation_test(
-        (d,), np.mean, permutation_type="samples", n_resamples=np.inf
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
     )
     # SciPy doubles the smaller tail: the same for a symmetric distribution.
-    assert flips(d / 5).two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
+    assert flips(differences / 5).two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
 
 
 def exact_by_counting(steps):

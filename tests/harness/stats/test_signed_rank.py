@@ -146,23 +146,23 @@ def test_published_examples_and_ends(a, b, w_plus, p):
 
 
 @pytest.mark.parametrize(
-    ("b", "w_plus", "p"),
+    ("other", "w_plus", "p_value"),
     [
         (range(2, 12), 0.0, 0.0020),  # all tied
         # Eight losses of 1 to 8, and gains of 10 and 9: the ranks 10 and 9.
         ([2, 4, 6, 8, 10, 12, 14, 16, -1, 1], 19.0, 0.4316),
     ],
 )
-def test_p_is_that_of_hypothesis_tests_jl_to_its_four_digits(b, w_plus, p):
+def test_p_is_that_of_hypothesis_tests_jl_to_its_four_digits(other, w_plus, p_value):
     """Its test/wilcoxon.jl has them, against 1 to 10."""
-    result = signed_rank(np.arange(1.0, 11.0), np.array(b, dtype=float))
-    assert (result.w_plus, round(result.p_value, 4)) == (w_plus, p)
+    ours = signed_rank(np.arange(1.0, 11.0), np.array(other, dtype=float))
+    assert (ours.w_plus, round(ours.p_value, 4)) == (w_plus, p_value)
 
 
 def test_ratings_have_the_statistic_that_r_s_coin_prints():
     """As in the unit tests of a public wrapper of its `wilcoxsign_test`."""
-    result = signed_rank(*(np.array(ratings, dtype=float) for ratings in RATED))
-    assert (result.w_plus, result.zeros) == (636.5, 13)
+    ours = signed_rank(*RATED)
+    assert (ours.w_plus, ours.zeros) == (636.5, 13)
 
 
 @pytest.mark.parametrize(
