@@ -164,9 +164,8 @@ def test_above_a_thousand_pairs_only_the_primary_measure_is_compared():
     all_pairs = 102 * 101 // 2
     assert ({row.measure for row in rows}, len(rows)) == ({"m"}, all_pairs)
     different = [row for row in rows if row.verdict.shows_difference]
-    assert (
-        sum("r7" in (row.a, row.b) for row in different) == 101
-    )  # r7 is far above all
+    # The eighth is far above all others.
+    assert sum("r7" in (row.a, row.b) for row in different) == 101
 
 
 def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level():

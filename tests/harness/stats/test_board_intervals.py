@@ -10,7 +10,6 @@ from scipy import stats
 
 from harness.stats.binary_interval import PairCounts, binary_interval, mcnemar_p
 from harness.stats.differences import ValueRange
-from harness.stats.intervals import student_interval
 from harness.stats.sign_flip import Contrast
 from harness.stats.simultaneous import simultaneous_intervals, simultaneous_quantile
 from harness.stats.units import cluster_units, single_units
@@ -29,13 +28,22 @@ def test_the_quantile_of_all_pairs_of_normal_scores_is_nearly_tukeys(k: int) -> 
     assert quantile == pytest.approx(tukey, rel=0.015)  # which is drawn
 
 
-def test_a_single_pair_has_nearly_students_interval() -> None:
+def test_the_quantile_of_a_single_pair_is_nearly_students() -> None:
     scores = np.random.default_rng(4).normal(size=(80, 2))
-    pair = [Contrast(0, 1)]
-    (interval,) = simultaneous_intervals(scores, single_units(80), pair, pair)
-    single = student_interval(scores[:, 0] - scores[:, 1])
-    assert interval.low == pytest.approx(single.low, abs=0.02)
-    assert interval.high == pytest.approx(single.high, abs=0.02)
+    quantile = simultaneous_quantile(scores, single_units(80), [Contrast(0, 1)])
+    assert quantile == pytest.approx(stats.t.ppf(0.975, 79), rel=0.02)  # it is drawn
+
+
+def test_an_interval_reaches_so_many_standard_errors_from_the_mean_difference() -> None:
+    scores = np.random.default_rng(4).normal(size=(80, 3))
+    pairs = all_pairs(3)
+    intervals = simultaneous_intervals(scores, single_units(80), pairs, pairs)
+    differences = np.column_stack([scores[:, a] - scores[:, b] for a, b in pairs])
+    quantile = simultaneous_quantile(scores, single_units(80), pairs)
+    reach = quantile * stats.sem(differences)
+    mean = differences.mean(axis=0)
+    assert [interval.low for interval in intervals] == pytest.approx(mean - reach)
+    assert [interval.high for interval in intervals] == pytest.approx(mean + reach)
 
 
 def test_an_interval_ends_where_the_differences_do() -> None:
