@@ -10,7 +10,7 @@ from typing import Any
 from harness import records
 from harness.build.build import BuiltExperiment, build
 from harness.build.extras import all_extras_named
-from harness.build.shared_words import with_unshared_queries
+from harness.build.shared_words import note_unshared_queries
 from harness.build.stored_vectors import import_stored_vectors
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
@@ -67,7 +67,7 @@ def run_built(
     loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
 ) -> Results:
     """Run an experiment that is loaded and built; returns and raises as `run`."""
-    report_unread_files(built.dataset, options)
+    announce_unread_files(built.dataset, options)
     folder = Path(options.results) / loaded.set_of / loaded.experiment.name
     reusable = find_reusable(folder, built, options)
     accounts = RunAccounts.start(options)
@@ -84,7 +84,7 @@ def run_built(
                 judging, runs, built.dataset, meter, staging=staging, earlier=folder
             )
         built = with_judged_claims(built, claims)
-        dataset = with_unshared_queries(built.dataset, built.retrievers)
+        dataset = note_unshared_queries(built.dataset, built.retrievers)
         manifest = describe_run(
             loaded, built.resolved, dataset, built.labels, runs=runs, folder=folder
         )
@@ -99,7 +99,7 @@ def run_built(
         if loaded.experiment.report:
             with meter.stage("reporting"):
                 write_report(results)
-        report_moved_folder(records.publish(staging, folder), options)
+        announce_moved_folder(records.publish(staging, folder), options)
     update_index(Path(options.results), options)
     accounts.check_budget(claims, folder)
     return replace(results, folder=folder)
@@ -129,14 +129,14 @@ def run_all_retrievers(
     return order_runs(runs, tuple(built.resolved.retriever_by_name))
 
 
-def report_unread_files(dataset: Dataset, options: RunOptions) -> None:
+def announce_unread_files(dataset: Dataset, options: RunOptions) -> None:
     """Say how many files of the data set are not read, if any."""
     sentence = reading_line(dataset)
     if sentence:
         options.on_message(sentence)
 
 
-def report_moved_folder(sentence: str, options: RunOptions) -> None:
+def announce_moved_folder(sentence: str, options: RunOptions) -> None:
     """Say where other results of the same name went, if there were any."""
     if sentence:
         options.on_message(sentence)

@@ -29,9 +29,9 @@ class _StoredAnswer(NamedTuple):
 
 
 class AskedService(ExternalRetriever):
-    """Asks a service for the hits of each query, and stores its answers.
+    """Asks a service for the hits of each query, and stores its answers in the cache.
 
-    Answers with which a search fails are removed.
+    If a search fails because of what they hold, they are removed from it.
     """
 
     expands: ClassVar[bool] = True
@@ -43,6 +43,7 @@ class AskedService(ExternalRetriever):
     _cache: Cache | None = None
     _trial: int = 1
     _oldest_answer: str = ""
+    """When the oldest answer of a search was received; "" before one."""
 
     @abstractmethod
     def _fingerprint(self, depth: int) -> str:
@@ -98,7 +99,7 @@ class AskedService(ExternalRetriever):
         try:
             return self._checked_rankings(queries, answers, depth, meter)
         except BackendError:
-            # The service will be mended: its next answers are others.
+            # The service will be corrected: its next answers are others.
             if self._cache is not None:
                 self._cache.remove(distinct_keys)
             raise

@@ -51,15 +51,17 @@ class _WordIndex:
     terms: list[list[int]] = field(default_factory=list)
     """The terms of each document, or passage, as numbers of the vocabulary."""
     vocabulary: dict[str, int] = field(default_factory=dict)
+    """Word, or stem -> its number."""
     doc_ids: list[str] = field(default_factory=list)
     """Documents with a term."""
     empty_doc_ids: list[str] = field(default_factory=list)
     """Documents without a term."""
     passage_starts: list[int] = field(default_factory=list)
-    """Where the passages of each document begin."""
+    """Where the passages of each document begin in `terms`."""
     passage_ids: list[str] = field(default_factory=list)
     """Ids of passages, with the numbers by which they are found in their documents."""
     stemming: str = ""
+    """The language in which words are stemmed; empty if they are not."""
 
 
 class BM25(Configured, Retriever):
@@ -82,7 +84,7 @@ class BM25(Configured, Retriever):
     _stem: Callable[[str], str]
     _conditions: tuple[Condition, ...] = ()
     _index: _WordIndex
-    """The words without their terms, which the engine has."""
+    """Set by `index`; without `terms`, which the engine has."""
     _engine: Any
     _resources: Resources | None = None
     _passage_places: PassagePlaces | None = None
@@ -222,7 +224,7 @@ class BM25(Configured, Retriever):
         return documents
 
     def _terms_of(self, query: Query) -> list[int]:
-        """Return the words of a query that a document has, as numbers."""
+        """Return the words of a query that any document has, as numbers."""
         vocabulary = self._index.vocabulary
         stems = map(self._stem, tokenize(query.text))
         return [vocabulary[stem] for stem in stems if stem in vocabulary]
@@ -240,6 +242,7 @@ class BM25(Configured, Retriever):
         if index is not None:
             return index
         index = _WordIndex(FieldValues(fields))
+        # Drawing the sample reads all documents, and so fills the index.
         sample = sample_documents(
             _read_words(documents, self.chunk, index), size=LANGUAGE_SAMPLE_SIZE
         )
@@ -259,7 +262,7 @@ def _rank_scores(
     depth: int,
     matching: Mask | None,
 ) -> Ranking:
-    """Return the best of the documents, or passages, that match and have a score."""
+    """Return the best documents, or passages, that match and score above 0."""
     if matching is not None:
         scores = np.where(matching, scores, 0)
     candidates = top_k_candidates(scores, depth, scores > 0)
@@ -341,7 +344,7 @@ def queries_without_shared_word(
 ) -> list[str]:
     """Return the ids of queries whose words are in no document, as BM25 counts words.
 
-    The documents are read until each query has one.
+    The documents are read until every query shares a word with one of them.
 
     Args:
         queries: the queries.
@@ -360,7 +363,9 @@ def queries_without_shared_word(
         if not without:
             break
         stems = frozenset(map(stem, frozenset(tokenize(document.content))))
-        found = [query for query, words in without.items() if words & stems]
-        for query_id in found:
+        sharing_ids = [
+            query_id for query_id, query_stems in without.items() if query_stems & stems
+        ]
+        for query_id in sharing_ids:
             del without[query_id]
     return list(without)

@@ -60,15 +60,16 @@ RowPositions = npt.NDArray[np.intp]
 
 
 class CachedModel(NamedTuple):
-    """The number of one model's rows, and the bytes of their vectors or scores."""
+    """The number of one model's rows, and the bytes of their content."""
 
     fingerprint: str
     rows: int
     bytes: int
+    """Of vectors, scores or replies, without keys."""
 
 
 class _Row(NamedTuple):
-    """One row without its model, in the order of the columns that are selected."""
+    """One row without its model, in the order of the columns that `_read` selects."""
 
     key: bytes
     tokens: int
@@ -81,7 +82,8 @@ class _StoredRows(NamedTuple):
     """The intact rows of some keys."""
 
     positions: RowPositions
-    """The positions of the rows' keys among the keys that were looked up."""
+    """The positions of the rows' keys among the keys that were looked up, which are
+    distinct."""
     values: list[bytes]
     tokens: Counts
     truncated_tokens: Counts
@@ -154,15 +156,22 @@ class Cache:
         self._db.close()
 
     def cached_keys(self, row_keys: Sequence[bytes]) -> set[bytes]:
-        """Return the keys in the cache, without their values."""
+        """Return the keys in the cache; rows are not read, nor checked for damage."""
         return {key for (key,) in self._select("key", row_keys)}
 
     def get(
         self, row_keys: Sequence[bytes], form: VectorForm = "dense"
     ) -> tuple[RowPositions, Embedded]:
-        """Return the positions of the distinct keys that are cached, and their vectors.
+        """Return which keys are cached, by position, and their vectors in that order.
 
-        The vectors are (0, 0) if none is cached.
+        The order is SQLite's. The vectors are (0, 0) if none is cached.
+
+        Args:
+            row_keys: distinct keys: of equal ones only the last has its vector.
+            form: the form of the vectors.
+
+        Raises:
+            BackendError: they have several widths.
         """
         rows = self._read(row_keys)
         try:
@@ -326,6 +335,7 @@ class Cache:
 
     def _prepare(self) -> None:
         """Set SQLite's options, and create the tables of a new file."""
+        # Of a new file alone, and before its first table.
         self._db.execute("PRAGMA page_size = 16384")
         self._db.execute("PRAGMA journal_mode = WAL")
         # A killed process loses nothing; a power cut loses the last rows.

@@ -1,4 +1,10 @@
-"""The nearest neighbours of a query by vectors."""
+"""The nearest neighbours of a query by vectors.
+
+An encoder turns the corpus into a collection of a store (`retrievers.vector_index`), or
+a finished collection is used. Queries are embedded, and searched in it. If documents
+are cut, a search finds passages, and a document has the place of its best one
+(`retrievers.texts.chunking`). `retrievers.embedder` calls the encoder.
+"""
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +58,7 @@ MAX_COMPARED_QUERIES = 100
 
 
 class Dense(Retriever):
-    """Ranks the documents whose vectors are nearest to the query's, in any form.
+    """Ranks documents by how near their vectors are to the query's, in any form.
 
     Blank documents are never embedded, and vectors of length zero have no direction:
     neither is ever retrieved, and a query with such a vector retrieves nothing.
@@ -95,11 +101,14 @@ class Dense(Retriever):
         self.reduction = reduction or VectorReduction()
         self._name = name
         self._text_count = 0
+        """Documents, or passages, that are embedded."""
         self._numbers_per_text = 0.0
         """Numbers of the vectors of a document, or passage, on average."""
         self._dimensions = 0
+        """Of the vectors that were searched last; 0 before a search."""
         self._numbers_per_query = 0.0
         self._location_facts = VectorFacts()
+        """Where the vectors are, and how they are searched; set with the collection."""
         self._resources: Resources | None = None
         # `index` sets these two, before any search.
         self._embedder: Embedder
@@ -183,10 +192,10 @@ class Dense(Retriever):
             self.reduction.dimensions,
             self.reduction.native_encoder,
         )
-        self._collection = self._opened(documents, meter)
+        self._collection = self._open_collection(documents, meter)
         notes = None if self._fresh else self._collection.finished()
         numbers = None if notes is None else CollectionNumbers.from_notes(notes)
-        if notes is None or numbers is None:
+        if notes is None or numbers is None:  # also if an earlier version built it
             builder = CollectionBuilder(
                 self._collection,
                 self._embedder,
@@ -196,8 +205,8 @@ class Dense(Retriever):
             )
             notes = builder.build(documents, meter)
             numbers = builder.numbers
-        self._text_count = numbers.texts
-        self._numbers_per_text = numbers.numbers / max(numbers.points, 1)
+        self._text_count = numbers.text_count
+        self._numbers_per_text = numbers.number_count / max(numbers.point_count, 1)
         for kind, document_ids in notes.items():
             if kind != COLLECTION_NUMBERS_NOTE:
                 for document_id in document_ids:
@@ -257,6 +266,7 @@ class Dense(Retriever):
         with meter.stage("embed-queries"):
             embedded = self._embedder.embed_uncached(query.text, "query", meter)
         vectors = embedded.vectors
+        self._dimensions = vectors.shape[1]
         with meter.stage("search"):
             if not nonzero_rows(vectors)[0]:
                 return ranked([], [])
@@ -288,7 +298,14 @@ class Dense(Retriever):
         *,
         exact: bool = False,
     ) -> list[Ranking]:
-        """Return the documents nearest to each query's vectors, of those that match."""
+        """Return the documents nearest to each query's vectors, of those that match.
+
+        Args:
+            vectors: the queries' vectors.
+            filters: what each query requires; empty if all documents match.
+            depth: documents of each query, at most.
+            exact: whether every vector is compared.
+        """
 
         def search(positions: list[int], limit: int) -> list[Ranking]:
             query_filters = [filters[i] for i in positions] if filters else ()
@@ -333,11 +350,14 @@ class Dense(Retriever):
 
     @property
     def _fresh(self) -> bool:
-        """Whether the collection is built again even if it is finished."""
+        """Whether the collection is built again even if it is finished.
+
+        What an encoder without a complete fingerprint embedded earlier may differ.
+        """
         return self._run_resources.fresh or not self.encoder.is_cacheable
 
-    def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
-        """Return the opened collection.
+    def _open_collection(self, documents: Iterable[Document], meter: Meter) -> Store:
+        """Return the opened collection, and set the facts about where it is.
 
         In memory each retriever has its own; elsewhere retrievers share the collection
         with the same content.
@@ -366,6 +386,7 @@ class Dense(Retriever):
                 fields=self._filter_fields,
             )
         stores = self._run_resources.stores
+        # On a server each retriever has a connection, since that counts its retries.
         key = (self.store, content, self._name if self.store.on_server else "")
         if key not in stores:
             stores[key] = open_store(
@@ -379,7 +400,7 @@ class Dense(Retriever):
         return stores[key]
 
     def _with_sizes(self, facts: VectorFacts) -> VectorFacts:
-        """Return facts with the bytes that a search needs in memory.
+        """Return facts with the size of the vectors: number, dimensions, bytes.
 
         For sparse vectors and those of tokens also the numbers, or tokens, of a text.
         """
@@ -443,7 +464,7 @@ def _store_options(store: StoreOptions | Mapping[str, Any] | str) -> StoreOption
 def _count_shared_hits(
     approximate: Sequence[Ranking], exact: Sequence[Ranking], depth: int, meter: Meter
 ) -> None:
-    """Count the exact hits that an approximate search found, to 10 and to depth."""
+    """Count exact hits, and those that an approximate search has: to 10, to depth."""
     counts = {"texts": len(exact)}
     for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
         exact_count = 0

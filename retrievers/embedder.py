@@ -1,4 +1,10 @@
-"""Texts embedded through the cache."""
+"""Texts embedded through the cache.
+
+Requests are planned from all distinct texts, also those that are cached; of each
+request only the missing texts are sent. Vectors may be cut to fewer dimensions
+afterwards (`vector_reduction.py`). `vector_index.py` embeds a corpus with this,
+`dense.py` queries.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +50,9 @@ class EmbeddingForecast(NamedTuple):
     texts: int
     """Distinct texts."""
     cached: int
+    """Of these texts."""
     calls: int
+    """Requests with a text that is not cached."""
     tokens: int
     """Tokens of the texts that are not cached."""
     exact: bool
@@ -127,15 +135,16 @@ class Embedder:
 
         Requests are planned from the distinct texts, sorted by length, then text, as if
         nothing were cached, so that an interrupted run sends the same requests as an
-        undisturbed one; each answer is cached at once. The meter counts `texts`
+        undisturbed one; each answer is cached at once. Passages with their documents
+        stay in the order of the documents. The meter counts `texts`
         (distinct) and `cached`; the encoder counts calls, tokens and dollars in it.
 
         Args:
             texts: the texts.
             role: their role.
             meter: receives the counts.
-            documents: for passages, the document of each: passages are cached and sent
-                by document.
+            documents: for passages that are read with their document, the document of
+                each: they are cached and sent by document. Empty for any other texts.
 
         Raises:
             BackendError: a request failed for good (the other answers are stored), or
@@ -202,7 +211,7 @@ class Embedder:
     ) -> _DistinctTexts:
         """Return each passage once, with its key."""
         distinct = sort_distinct_passages(passages)
-        if not distinct:
+        if not distinct:  # a fingerprint may need the network
             return _DistinctTexts((), role, fingerprint="", keys=())
         fingerprint = self.encoder.fingerprint_for(role)
         keys = passage_keys(fingerprint, role, distinct)
@@ -226,7 +235,7 @@ class Embedder:
     def _embed_missing(
         self, distinct: _DistinctTexts, cached: set[int], meter: Meter
     ) -> Iterator[_EmbeddedTexts]:
-        """Yield the vectors of the texts that are not cached, and store them."""
+        """Embed the texts that are not cached; store and yield their vectors."""
         requests = []
         for planned_request in self._plan(distinct.passages, distinct.role):
             missing = [i for i in planned_request if i not in cached]
@@ -258,6 +267,7 @@ class Embedder:
 
         All passages of a document are in one request.
         """
+        # Whether an encoder reads documents with passages is the same for all of them.
         has_documents = bool(passages) and bool(passages[0][1])
         if not has_documents:
             return self.encoder.batches([text for text, _ in passages], role)
@@ -282,10 +292,14 @@ class Embedder:
             else self.encoder.embed(texts, role, call)
         )
         vectors, tokens, truncated = answer
-        lengths = {len(vectors), len(tokens), len(truncated)}
-        if len(vectors.shape) != 2 or lengths != {len(texts)}:
+        if len(vectors) != len(texts):
             raise BackendError(
                 f"returned {len(vectors)} vectors for {len(texts)} texts"
+            )
+        if len(vectors.shape) != 2 or not len(tokens) == len(truncated) == len(texts):
+            raise BackendError(
+                f"returned vectors of shape {vectors.shape}, with {len(tokens)} and "
+                f"{len(truncated)} counts of tokens, for {len(texts)} texts"
             )
         self._check_dimensions(vectors.shape[1])
         if not all_finite(vectors):

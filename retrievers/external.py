@@ -1,4 +1,9 @@
-"""Systems with an index of their own."""
+"""Retrievers with an index of their own.
+
+Services, functions and saved runs return ids, which are matched with the documents
+here; answers that cannot be right (no hit at all, unknown ids, distances in place of
+scores) end their retriever.
+"""
 
 import sys
 from collections import Counter
@@ -28,13 +33,15 @@ MIN_RISES = 10
 class ExternalRetriever(Configured, Retriever):
     """A retriever with an index of its own.
 
-    Its hits are only ids, matched with the documents by `KnownDocuments`.
+    Its hits have ids and scores, and no text; `KnownDocuments` matches the ids with
+    those of the documents.
     """
 
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHitsPolicy = ""
     """What hits outside the data set count as: "irrelevant"; else many are an error."""
     _known: KnownDocuments | None = None
+    """The documents' ids and titles; None before `index`."""
     _has_noted_hits: bool = False
     """Whether it noted queries without hits, and scores that contradict ranks."""
 
@@ -56,7 +63,7 @@ class ExternalRetriever(Configured, Retriever):
             meter: receives the notes.
 
         Raises:
-            BackendError: none of five queries or more has a hit.
+            BackendError: there are five queries or more, and none has a hit.
         """
         if self._has_noted_hits:
             return
@@ -87,7 +94,7 @@ class ExternalRetriever(Configured, Retriever):
             meter.note("rising-run-query", query_id)
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
-        """Return the rankings with the documents' own ids, once these are indexed."""
+        """Return rankings with the documents' own ids; before `index` as they are."""
         if self._known is None:
             return rankings
         return match_hit_ids(
@@ -115,7 +122,7 @@ def match_hit_ids(
 ) -> list[Ranking]:
     """Return rankings with the ids of the documents; other spellings are matched.
 
-    Hits with unknown ids stay in the rankings, and are counted.
+    Hits with unknown ids stay in the rankings, and are counted and noted.
 
     Args:
         rankings: a retriever's rankings.
@@ -204,7 +211,7 @@ def order_foreign_hits(
 ) -> dict[str, Ranking]:
     """Return the rankings of another package's retriever in our order, by query id.
 
-    They have at most `depth` hits.
+    They have at most `depth` hits, with the documents' own ids.
 
     Raises:
         BackendError: a query has a document twice, or as by `match_hit_ids`.

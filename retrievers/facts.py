@@ -1,7 +1,8 @@
 """What a retriever used, for the manifest.
 
-A manifest has one text under each key: this module alone knows the keys, and their
-order.
+A manifest has one text under each key. Records become such texts (`stored_facts`) and
+are read back from them (`parse_facts`). This module alone knows the keys of the fields,
+and the order of all keys; a `Fact` brings its own key.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ COUNT_KEYS = (
     "points",
     "indexed_points",
 )
-"""Keys whose text is a whole number."""
+"""Keys whose text is refused if it is not a whole number. A text of another field that
+cannot be read stays a fact under its key."""
 NUMBER_KEY_ENDS = (
     "vector_bytes",
     "usd_per_thousand_searches",
     "_per_text",
     "_per_query",
 )
-"""Ends of keys whose text is a number."""
+"""Ends of keys whose text is refused if it is not a number from 0."""
 RERANKER_PREFIX = "reranker "
 """Comes before the keys of a reranker."""
-MAX_DIGITS = 18
-"""Digits of a stored count; any such number fits 64 bits."""
+MAX_COUNT_DIGITS = 18
+"""Digits of a count in a manifest, at most: any such number fits 64 bits."""
 
 
 class Fact(NamedTuple):
@@ -58,7 +60,7 @@ class ModelFacts:
     fingerprint: str = ""
     """All that changes a ranking, if the retriever itself is the model."""
     word_stemming: str = ""
-    """How words are stemmed that are compared."""
+    """How the words that are compared are stemmed."""
     call: str = ""
     """The function that is called."""
     version: str = ""
@@ -67,7 +69,7 @@ class ModelFacts:
     """Options that people want to know: prompts, number type, region."""
     dimensions: int | None = None
     price: Price | None = None
-    """Its price, without a source if it is free."""
+    """None if it is unknown; without a source if it is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ class AnswerFacts:
     """What a run noticed about a retriever's answers."""
 
     passages: str = ""
-    """The kind of its passages, if it did not return them itself."""
+    """What counts as its passages, if it did not return them itself."""
     trials: int | None = None
     """How often a retriever was run that may answer differently each time."""
     compared: int | None = None
@@ -198,7 +200,7 @@ class RetrieverFacts:
 
 
 class _Form(NamedTuple):
-    """How the content of a field is written, and read; None if a text is no such."""
+    """How the content of a field is written, and read; None for an unreadable text."""
 
     write: Callable[[Any], str]
     parse: Callable[[str], str | float | None]
@@ -212,8 +214,15 @@ class _StoredField(NamedTuple):
     form: _Form
 
 
-def _read_count(text: str) -> int | None:
-    return int(text) if _is_count(text) else None
+def parse_count(text: str) -> int | None:
+    """Return the count in a manifest's text; None if it is none, or too long.
+
+    >>> parse_count("12"), parse_count("1.5"), parse_count("")
+    (12, None, None)
+    """
+    if not text.isdecimal() or len(text) > MAX_COUNT_DIGITS:
+        return None
+    return int(text)
 
 
 def _read_number(text: str) -> float | None:
@@ -232,12 +241,8 @@ def _read_signed_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _is_count(text: str) -> bool:
-    return text.isdecimal() and len(text) <= MAX_DIGITS
-
-
 TEXT = _Form(str, str)
-COUNT = _Form(str, _read_count)
+COUNT = _Form(str, parse_count)
 BYTES = _Form("{:.0f}".format, _read_number)
 AVERAGE = _Form("{:.4g}".format, _read_number)
 COSINE = _Form("{:.6f}".format, _read_signed_number)
@@ -317,7 +322,8 @@ KEYS_BEHIND_SETTINGS = {
         *ANSWER_FIELDS,
     )
 }
-"""Keys that never come before the settings of a model."""
+"""Keys that come after the settings of a model: the first of them ends the settings.
+`server`, `sha256` and `dimensions` are not, since each is a key of two fields."""
 
 
 def stored_facts(facts: RetrieverFacts) -> dict[str, str]:
@@ -387,11 +393,16 @@ def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
         ValueError: a text that should be a number is not one.
     """
     _check_texts(stored)
+    # Some keys belong to two fields, and the field that takes a text first has it:
+    # `sha256` is a run's if there is a run, else a model's; `server` is an MCP server
+    # among the first texts, a store's engine among the later ones.
     first, later = _StoredTexts(stored).split_at_settings()
     reranker = _take_reranker(later)
     run_fields = RUN_FIELDS if "run" in stored else ()
     origin_fields = first.take(*FIRST_ORIGIN_FIELDS, *run_fields)
     origin_fields |= later.take(URL_FIELD, *run_fields, ANSWERED_FIELD)
+    # From a copy: the model takes the same text. Of a model and vectors that both have
+    # dimensions, the manifest has one text, at the model's place.
     first_dimensions = _StoredTexts(first.remaining()).take(DIMENSIONS_FIELD)
     model = _take_model(first, later)
     vectors = VectorFacts(
@@ -448,7 +459,7 @@ class _StoredTexts:
         )
 
     def split_at_settings(self) -> _SplitFacts:
-        """Return the texts of a model before its price, and the later ones."""
+        """Return the texts up to the settings of a model, and those behind them."""
         count = 0
         for key in self._texts:
             if key in KEYS_BEHIND_SETTINGS or key.startswith(RERANKER_PREFIX):
@@ -468,15 +479,16 @@ class _StoredTexts:
 
 
 class _SplitFacts(NamedTuple):
-    """The stored texts of a model, and others."""
+    """Stored texts in two parts."""
 
     first: _StoredTexts
-    """The texts of a model before its price."""
+    """Those up to the last setting of a model."""
     later: _StoredTexts
+    """Those from the first key of KEYS_BEHIND_SETTINGS, or of a reranker, on."""
 
 
 def _take_model(first: _StoredTexts, later: _StoredTexts) -> ModelFacts:
-    """Return a model; what is unknown of the first texts are its settings."""
+    """Return a model; the texts in `first` that no field takes are its settings."""
     per_tokens, per_searches, source = PRICE_FIELDS
     price = None
     price_fields = later.take(per_tokens)
@@ -495,7 +507,7 @@ def _take_reranker(later: _StoredTexts) -> RerankerFacts | None:
     if not stored.remaining():
         return None
     first, others = stored.split_at_settings()
-    depth = _read_count(stored.remaining().get(DEPTH_KEY, ""))
+    depth = parse_count(stored.remaining().get(DEPTH_KEY, ""))
     model = _take_model(first, others)
     settings = [
         fact
@@ -515,7 +527,7 @@ def _check_texts(stored: Mapping[str, str]) -> None:
     for key, text in stored.items():
         if not isinstance(text, str):
             raise ValueError(f"{key} is {text!r:.40}, not a text")
-        if key in COUNT_KEYS and not _is_count(text):
+        if key in COUNT_KEYS and parse_count(text) is None:
             raise ValueError(f"{key} is {text!r:.40}, not a whole number")
         if key.endswith(NUMBER_KEY_ENDS) and _read_number(text) is None:
             raise ValueError(f"{key} is {text!r:.40}, not a number from 0")

@@ -1,4 +1,8 @@
-"""A search among the documents that match."""
+"""A search among the documents that match.
+
+For retrievers that cannot filter by themselves (`SupportsFilter`): more and more hits
+are requested, and those that do not match left out. `conditions.py` says what matches.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -152,8 +156,8 @@ class Filtered(Retriever):
         )
         if ranking.passages is None:
             return matching
-        found = {hit.doc_id for hit in hits}
+        matching_ids = {hit.doc_id for hit in hits}
         passages = [
-            passage for passage in ranking.passages if passage.document in found
+            passage for passage in ranking.passages if passage.document in matching_ids
         ]
         return matching.with_passages(passages[:depth])

@@ -1,6 +1,5 @@
 """A search function of the user."""
 
-import asyncio
 import inspect
 import math
 import sys
@@ -16,11 +15,12 @@ from retrievers.errors import BackendError
 from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.facts import ModelFacts, RetrieverFacts
 from retrievers.ids import hit_id
-from retrievers.meter import Meter
+from retrievers.meter import Meter, Stop
 from retrievers.options.tables import TextOrObject
 from retrievers.options.user_code import NamedObject, resolve_callable, wrap_user_errors
 from retrievers.query import Query
 from retrievers.ranking import Ranking, ranked
+from retrievers.services.concurrency import run_request
 
 FUNCTION_RESULT_SHAPE = (
     "for each query a list of ids, or of pairs of id and score, best first"
@@ -111,9 +111,7 @@ class Function(ExternalRetriever):
         """Return the function's list of hits for each query."""
         with wrap_user_errors((self.call,)):
             returned = self._import_function()(texts, depth)
-            if inspect.iscoroutine(returned):
-                returned = asyncio.run(returned)
-            hit_lists = list(returned)
+            hit_lists = list(_wait_if_async(returned))
         if len(hit_lists) != len(texts):
             raise BackendError(
                 f"{self.call} returned {len(hit_lists)} lists for {len(texts)} "
@@ -181,6 +179,16 @@ def _has_no_order(returned: Any) -> bool:
     return isinstance(returned, str | Mapping | AbstractSet)
 
 
+def _wait_if_async(returned: Any) -> Any:
+    """Return what a function returned; of an async one, what it returns in the end.
+
+    It runs on the event loop of all requests: a notebook's own loop runs already.
+    """
+    if inspect.iscoroutine(returned):
+        return run_request(returned, Stop())
+    return returned
+
+
 def _for_many_queries(
     function: Callable[[str, int], Any],
 ) -> Callable[[list[str], int], list[Any]]:
@@ -189,7 +197,7 @@ def _for_many_queries(
     def search_many(queries: list[str], depth: int) -> list[Any]:
         hit_lists = []
         for query in queries:
-            hits = function(query, depth)
+            hits = _wait_if_async(function(query, depth))
             # Hits without an order stay as they are, and are refused later.
             hit_lists.append(hits if _has_no_order(hits) else list(hits))
         return hit_lists

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from retrievers.document import Document
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import Meter
 from retrievers.passage import Passage
 from retrievers.query import Query
@@ -33,6 +33,11 @@ class _SummedPoints(NamedTuple):
 class Fused(Retriever):
     """Fusion of other retrievers' rankings: by ranks, or by scores.
 
+    Without parts it cannot search; it then fuses rankings that `fuse` is given.
+
+    Raises:
+        InputError: the method is unknown, or the numbers fit neither it nor the parts.
+
     >>> from retrievers import BM25
     >>> Fused([BM25()], constant=10).to_config()
     {'kind': 'fusion', 'of': [{'kind': 'bm25'}], 'constant': 10}
@@ -53,6 +58,17 @@ class Fused(Retriever):
     minimum: tuple[float, ...] = ()
     """For "convex": the lowest score that each retriever could give; empty for the
     lowest of its hits. A hit with exactly this score adds 0."""
+
+    def __post_init__(self) -> None:
+        """Check the options; `fuse` may be given any number of rankings."""
+        if self.method not in get_args(FusionMethod):
+            problem = f"{self.method!r} is not a method of fusion"
+            remedy = did_you_mean(str(self.method), get_args(FusionMethod))
+            raise InputError(Problem("method", problem, remedy))
+        if self.of:
+            check_fusion_numbers(
+                self.method, self.weights, self.minimum, part_count=len(self.of)
+            )
 
     @property
     def answers_here(self) -> bool:
@@ -165,6 +181,29 @@ class Fused(Retriever):
         minimum = self.minimum[part_number]
         _check_minimum(minimum, ranking.scores, part_number)
         return _scale_by_range(ranking.scores, minimum)
+
+
+def check_fusion_numbers(
+    method: FusionMethod,
+    weights: Sequence[float],
+    minimum: Sequence[float],
+    *,
+    part_count: int,
+) -> None:
+    """Refuse weights and minima that do not fit the method, or the number of parts.
+
+    Raises:
+        InputError: they are refused.
+    """
+    if len(minimum) and method != "convex":
+        problem = f'has no effect on {method}; it is for method = "convex"'
+        raise InputError(Problem("minimum", problem, "leave it out"))
+    for key, numbers in (("weights", weights), ("minimum", minimum)):
+        if len(numbers) not in (0, part_count):
+            problem = f"has {len(numbers)} numbers for {part_count} retrievers"
+            raise InputError(Problem(key, problem, "give one for each of `of`"))
+    if len(weights) and not any(weights):
+        raise InputError(Problem("weights", "are all 0", "one must be above"))
 
 
 def _check_minimum(minimum: float, scores: Floats, part_number: int) -> None:

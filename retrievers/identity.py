@@ -57,7 +57,7 @@ def passage_keys(
 
 @lru_cache(maxsize=4)
 def _digest(document: str) -> str:
-    """Return a document's digest; the few last ones stay: passages are in its order."""
+    """Return a document's digest, cached, since its passages follow one another."""
     return hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,8 +1,8 @@
 """Ids of documents, exact or nearly so.
 
 A text is an id in NFC (macOS names files in NFD). A whole number, integer or float,
-is an id by its digits. Nothing else is an id. An id that no document has is matched by
-one rule.
+is an id by its digits. Nothing else is an id. An id that no document has may still mean
+one, as a path, a number or a title: `KnownDocuments.match` is the only rule for that.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class IdMatch:
 
     document: str
     matched_by: str
-    """File name, folder, base name, whole number, title; or id."""
+    """"id", "file name", "folder", "whole number" or "title"."""
 
 
 @dataclass(slots=True)
@@ -203,12 +203,15 @@ class KnownDocuments:
         return matches
 
     def find(self, name: str) -> str | None:
-        """Return the document that one id means by itself."""
+        """Return the document that one id means by itself; None if it means none."""
         match = self.match([name]).get(name)
         return None if match is None else match.document
 
     def _match_separately(self, name: str, paths: _DocumentPaths) -> IdMatch | None:
         """Return the document that an id means if other ids are not considered."""
+        # The first way that fits decides, and an id that fits several documents by it
+        # means none: the path of a document, such a path with folders before it, or
+        # without its first folders.
         path = without_suffix(name)
         if path in paths.whole:
             return paths.match(path, "file name")
@@ -226,7 +229,10 @@ class KnownDocuments:
     def _match_below_common_folder(
         self, names: Sequence[str], paths: _DocumentPaths
     ) -> dict[str, IdMatch]:
-        """Return matches of several ids without the folder that all begin with."""
+        """Return matches of several ids without the folder that all begin with.
+
+        Empty if documents have that folder, too: then it tells them apart.
+        """
         prefix = common_folder(names) if len(names) > 1 else ""
         if not prefix:
             return {}
@@ -272,12 +278,12 @@ class _DocumentPaths:
 
 
 def _unique_match(document: str, matched_by: str) -> IdMatch | None:
-    """Return the match with a document; None if several documents are meant."""
+    """Return the match with a document; None if there is none ("")."""
     return IdMatch(document, matched_by) if document else None
 
 
 def _without_ambiguous_folders(matches: dict[str, IdMatch]) -> dict[str, IdMatch]:
-    """Return matches without those of two folders before the same name."""
+    """Return matches, except of ids of which several mean one document by a folder."""
     folder_counts = Counter(
         match.document for match in matches.values() if match.matched_by == "folder"
     )

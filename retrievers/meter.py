@@ -1,4 +1,8 @@
-"""What a run observes while it works."""
+"""What a run observes while it works.
+
+A `Meter` has the times, counts and notes of one retriever, a `Budget` the dollars that
+all of them may spend. A `Call` passes a meter to a model, with the signal to stop.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +87,9 @@ class StageTotals:
     seconds: float = 0.0
     counts: dict[str, float] = field(default_factory=dict)
     total: int | None = None
-    """Texts or steps that are expected."""
+    """Texts or steps that are expected, for progress."""
     steps: int = 0
+    """Steps that are done, if `total` is in steps."""
 
 
 class Meter:
@@ -139,7 +144,7 @@ class Meter:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Time the loading of a model as stage "load", apart from the open stage.
+        """Time the loading of a model as stage "load", and take it off the open stage.
 
         >>> meter = Meter()
         >>> with meter.stage("rerank"), meter.loading():
@@ -159,6 +164,8 @@ class Meter:
     @contextmanager
     def stage_by_default(self, name: str) -> Iterator[None]:
         """Add counts outside any stage to stage `name`, and the time if none is opened.
+
+        For code of other packages, which may open no stage.
 
         >>> meter = Meter()
         >>> with meter.stage_by_default("search"):

@@ -42,8 +42,8 @@ class Limits:
 class Model(ABC):
     """What encoders and rerankers have in common.
 
-    Only `fingerprint` is required; all other members have defaults. A model keeps no
-    meter and no cache, because it may serve several retrievers at once. Creating a
+    Here only `fingerprint` is required; all other members have defaults. A model keeps
+    no meter and no cache, because it may serve several retrievers at once. Creating a
     model loads and sends nothing.
     """
 
@@ -211,7 +211,7 @@ class Reranker(Model):
     depth = 10
     """How many candidates of each query are scored; the others stay below them."""
     is_listwise: ClassVar[bool] = False
-    """Whether all documents of a query are sent together.
+    """Whether all scored documents of a query are sent together.
 
     A score might depend on the other documents, so it is cached by list."""
 
@@ -220,7 +220,10 @@ class Reranker(Model):
         return Tokens(estimate_tokens(texts), exact=False)
 
     def batches(self, pairs: Sequence[TextPair]) -> Iterable[Sequence[int]]:
-        """Split pairs (distinct, sorted by length) into requests.
+        """Split pairs into requests.
+
+        They are distinct and sorted by length; for a listwise reranker they are those
+        of one query, in the order of its hits.
 
         Returns:
             The positions of each request; each position occurs exactly once.

@@ -1,4 +1,8 @@
-"""Unequal numbers of vectors per text."""
+"""Vectors of any form: dense, sparse, one for each token.
+
+Texts have unequally many numbers in the last two: an array has those of all texts, one
+after another, and `starts` says where each text's begin.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +18,7 @@ _DENSE = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaggedVectors:
-    """Unequal numbers of vectors per text, in the order of their texts."""
+    """Sparse numbers, or vectors of tokens, in the order of their texts."""
 
     columns: ClassVar[tuple[str, ...]]
     """The arrays that have one row per number, or per token."""
@@ -36,7 +40,7 @@ class RaggedVectors:
         return replace(self, starts=starts, **columns)
 
     def _rows(self) -> Iterator[slice]:
-        """Return the positions of each text's numbers, or tokens."""
+        """Yield the positions of each text's numbers, or tokens."""
         return map(slice, self.starts[:-1].tolist(), self.starts[1:].tolist())
 
 

@@ -1,4 +1,9 @@
-"""The one order of hits."""
+"""The one order of hits.
+
+A `Ranking` has a query's hits in it. Scores computed here are rounded first
+(`round_scores`); those of other programs stay as they are. Retrievers that cannot know
+how many hits are enough search again with more (`search_until_settled`).
+"""
 
 from __future__ import annotations
 
@@ -36,8 +41,8 @@ class Ranking:
 
     doc_ids: tuple[str, ...]
     scores: Floats
-    """float64, descending, read-only; equal scores are in descending order of document
-    id."""
+    """float64, descending, read-only; hits with equal scores are in descending order of
+    document id."""
     passages: tuple[Passage, ...] | None = None
     """The hits before they were collapsed to documents, best first; None if unknown."""
     trace: Trace | None = None
@@ -145,7 +150,7 @@ def ranked(
         raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    if (values[1:] < values[:-1]).all():  # already in order
+    if (values[1:] < values[:-1]).all():  # already in order, without equal scores
         sorted_ids = doc_ids
         sorted_scores = values[:depth].copy()
     else:
@@ -217,7 +222,7 @@ def top_k_candidates(
 ) -> npt.NDArray[np.intp]:
     """Return the positions of scores that could be in the first `depth`.
 
-    They include all ties with the last one.
+    They include all that may tie with the last one after `round_scores`.
 
     Args:
         scores: the scores of one query, not rounded yet.

@@ -1,4 +1,4 @@
-"""The remedy of a problem, worded for each door."""
+"""The remedy of a problem, worded for shell, file or Python."""
 
 from __future__ import annotations
 

@@ -1,8 +1,14 @@
-"""The first hits put into a better order."""
+"""The first hits put into a better order.
+
+A first stage finds the hits. Distinct pairs of a query and a hit's text are planned
+into requests, scored through the cache, and the scored hits ordered; all others stay
+below them. `retrievers.model` has the protocol of rerankers, `rerankers/` each kind.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -34,9 +40,9 @@ class _ScoringPlan(NamedTuple):
     """The pairs of several queries, and how they are scored."""
 
     pairs: Sequence[TextPair]
-    """The distinct pairs; those of a listwise reranker are distinct within a list."""
+    """The distinct pairs; of a listwise reranker all pairs of each distinct list."""
     keys: Sequence[bytes]
-    """The pairs' keys in the cache."""
+    """The pairs' keys in the cache, all different."""
     request_positions: PairPositions
     """The pairs of each request."""
     query_positions: PairPositions
@@ -150,7 +156,7 @@ class Reranked(Retriever):
             return self.rerank(queries, candidates, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Rank for one query, without any cache."""
+        """Rank for one query; its scores are neither read from the cache nor stored."""
         candidates = self._first_stage.answer(query, depth, meter)
         with meter.stage("rerank"):
             return self.rerank_alone(query, candidates, meter)
@@ -171,11 +177,12 @@ class Reranked(Retriever):
     ) -> list[Ranking]:
         """Rerank every query's hits through the cache.
 
-        Pairs of similar length from all queries share requests. The first `depth` hits
-        are ordered by their scores, the others stay in their order below them. The
-        meter counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the
-        queries with a pair that was truncated, as "truncated-pair"; the reranker counts
-        calls, tokens and dollars in it.
+        Pairs of similar length from all queries share requests, unless the reranker is
+        listwise. The first hits, up to the reranker's `depth`, are ordered by their
+        scores, the others stay in their order below them. The meter counts `texts`
+        (distinct pairs), `cached` and `lost_tokens`, and notes the queries with a pair
+        that was truncated, as "truncated-pair"; the reranker counts calls, tokens and
+        dollars in it.
 
         Raises:
             BackendError: a request failed for good (the other scores are stored), or
@@ -226,7 +233,9 @@ class Reranked(Retriever):
     def _plan_lists(self, pairs_by_query: Sequence[Sequence[TextPair]]) -> _ScoringPlan:
         """Return the plan for a reranker whose scores depend on the whole list.
 
-        Each distinct list occurs once, and a pair's key depends on its list.
+        Each distinct list occurs once. A pair's key depends on its list; and, since two
+        documents of a list may have one text but not one score, on which of the equal
+        pairs it is.
         """
         start_of_list: dict[tuple[TextPair, ...], int] = {}
         key_texts: list[str] = []
@@ -242,7 +251,11 @@ class Reranked(Retriever):
             list_text = "".join(map(_pair_text, distinct_list))
             encoded_text = list_text.encode("utf-8", "surrogatepass")
             digest = hashlib.blake2b(encoded_text).hexdigest()
-            key_texts += [f"{digest} {_pair_text(pair)}" for pair in distinct_list]
+            occurrences: Counter[TextPair] = Counter()
+            for pair in distinct_list:
+                repetition = f"-{occurrences[pair]}" if pair in occurrences else ""
+                occurrences[pair] += 1
+                key_texts.append(f"{digest}{repetition} {_pair_text(pair)}")
             pairs += distinct_list
         query_positions = []
         for query_pairs in pairs_by_query:
@@ -308,7 +321,10 @@ class Reranked(Retriever):
         """Send one request and check the answer."""
         scores, tokens, truncated = self.reranker.score(pairs, call)
         if not len(scores) == len(tokens) == len(truncated) == len(pairs):
-            raise BackendError(f"returned {len(scores)} scores for {len(pairs)} pairs")
+            raise BackendError(
+                f"returned {len(scores)} scores, with {len(tokens)} and "
+                f"{len(truncated)} counts of tokens, for {len(pairs)} pairs"
+            )
         not_finite = np.flatnonzero(~np.isfinite(scores))
         if len(not_finite):
             number = int(not_finite[0]) + 1
@@ -320,7 +336,7 @@ class Reranked(Retriever):
 def _set_scores(
     all_scores: PairScores, positions: Sequence[int], scored: PairScores
 ) -> None:
-    """Write the scores of some pairs into the arrays of all pairs."""
+    """Write scores, tokens and truncated tokens of some pairs into those of all."""
     for all_numbers, numbers in zip(all_scores, scored, strict=True):
         all_numbers[list(positions)] = numbers
 
@@ -343,7 +359,7 @@ def _pair_text(pair: TextPair) -> str:
 
 
 def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
-    """Rank the first candidates by their scores.
+    """Rank the first candidates by their scores: as many as there are scores.
 
     The others follow below them, in their order. Passages follow their documents: those
     of the first document come first, in the order that they had.

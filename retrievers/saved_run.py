@@ -70,6 +70,8 @@ class SavedRun(ExternalRetriever):
     the working directory."""
     _path: Path
     _shown_path: str
+    """In messages and the manifest: the path if it has `${NAME}`, else the file's
+    name."""
     _run: dict[str, SavedHits] | None = None
     """Query id -> its hits; None until the file is read."""
 
@@ -135,8 +137,8 @@ class SavedRun(ExternalRetriever):
     def _read(self) -> dict[str, SavedHits]:
         """Return the hits of all queries; the file is read once.
 
-        They stay in memory until the last query is searched: as arrays with shared ids
-        they take a fraction of the space.
+        They stay in memory: as arrays with shared ids they take a fraction of the space
+        of dictionaries.
         """
         if self._run is None:
             line_reader = None

@@ -10,7 +10,7 @@ from retrievers.options.placeholders import error_line
 
 
 class ServiceHits(NamedTuple):
-    """The hits in one answer, best first."""
+    """The hits in one answer, in its order, which scores may contradict."""
 
     ids: list[str]
     scores: list[float]
@@ -23,7 +23,7 @@ class ServiceHits(NamedTuple):
     def first_of_each(self, depth: int) -> "ServiceHits":
         """Return each document once, with its first score, at most `depth` of them.
 
-        These have the highest scores, since the order of an answer may be another one.
+        They are those with the highest scores, in the order of the answer.
 
         >>> ServiceHits(["a", "b", "c"], [1.0, 3.0, 2.0]).first_of_each(2)
         ServiceHits(ids=['b', 'c'], scores=[3.0, 2.0])

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 AgentEnd = Literal["answer", "calls", "tokens", "form", "declined"]
-"""How it ended: it answered; a limit of calls or of tokens ended it, and what its tools
-had found counts; its answer could not be read; or the model declined."""
+"""How it ended: it answered; it answered when the limit of calls left it nothing else;
+a limit of tokens ended it, and what its tools had returned counts; its answer could not
+be read; or the model declined."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from retrievers.facts import Origin as Origin
 from retrievers.facts import RerankerFacts as RerankerFacts
 from retrievers.facts import RetrieverFacts as RetrieverFacts
 from retrievers.facts import VectorFacts as VectorFacts
+from retrievers.facts import parse_count as parse_count
 from retrievers.facts import parse_facts as parse_facts
 from retrievers.facts import stored_facts as stored_facts
 from retrievers.model import Encoder as Encoder

@@ -1,4 +1,9 @@
-"""A collection built from texts."""
+"""A collection built from texts.
+
+Documents, or their passages, are embedded window by window and added to a store. The
+notes that are stored with it (which documents are blank, truncated, without direction)
+are read again by later runs, which use the collection as it is.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +34,11 @@ COLLECTION_NUMBERS_NOTE = "numbers"
 class CollectionNumbers(NamedTuple):
     """The numbers of a collection, which are stored among its notes."""
 
-    points: int
+    point_count: int
     """Vectors in the collection."""
-    numbers: int
+    number_count: int
     """Floats in all vectors together."""
-    texts: int
+    text_count: int
     """Documents (or passages, if documents are cut) that are not blank."""
 
     @classmethod
@@ -78,10 +83,11 @@ class CollectionBuilder:
         self._corpus_size = 0
         """Documents in the corpus; 0 if their number is unknown."""
         self._documents_read = 0
-        self._distinct_texts = 0
-        self._points = 0
-        self._numbers = 0
-        self._texts = 0
+        self._distinct_count = 0
+        """Distinct texts of each window, added up: for progress."""
+        self._point_count = 0
+        self._number_count = 0
+        self._text_count = 0
 
     def build(
         self, documents: Iterable[Document], meter: Meter
@@ -98,7 +104,7 @@ class CollectionBuilder:
         )
         for window in split_windows(passages, encoder.form):
             self._add_window(window, meter)
-        if not self._texts:
+        if not self._text_count:
             raise InputError(
                 "nothing to index: the corpus holds no document with any content"
             )
@@ -110,7 +116,9 @@ class CollectionBuilder:
     @property
     def numbers(self) -> CollectionNumbers:
         """The numbers of the collection so far."""
-        return CollectionNumbers(self._points, self._numbers, self._texts)
+        return CollectionNumbers(
+            self._point_count, self._number_count, self._text_count
+        )
 
     def _read(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents, count them, and note those that are blank."""
@@ -126,8 +134,8 @@ class CollectionBuilder:
         # Empty, or one for each: whether there are any depends on the encoder.
         contexts = [context for _, context in window if context]
         texts = [self._embedded_text(passage, context) for passage, context in window]
-        self._distinct_texts += _count_distinct(texts, contexts)
-        expected_texts = self._expected_total(self._distinct_texts)
+        self._distinct_count += _count_distinct(texts, contexts)
+        expected_texts = self._expected_total(self._distinct_count)
         with meter.stage("embed-documents", total=expected_texts):
             embedded = self._embedder.embed(texts, "document", meter, contexts)
             meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
@@ -135,12 +143,12 @@ class CollectionBuilder:
             passages, embedded.truncated_tokens > 0
         )
         has_direction = nonzero_rows(embedded.vectors)
-        self._points += int(has_direction.sum())
-        self._numbers += count_numbers(embedded.vectors)
+        self._point_count += int(has_direction.sum())
+        self._number_count += count_numbers(embedded.vectors)
         self._notes["zero-vector"] += _document_ids(passages, ~has_direction)
-        expected_texts = self._expected_total(self._texts + len(texts))
+        expected_texts = self._expected_total(self._text_count + len(texts))
         with meter.stage("index", total=expected_texts):
-            if not self._texts:
+            if not self._text_count:
                 dimensions = embedded.vectors.shape[1]
                 self._collection.create(dimensions, anew=self._anew)
             points = [passages[i] for i in np.flatnonzero(has_direction).tolist()]
@@ -150,7 +158,7 @@ class CollectionBuilder:
                 self._point_fields(points),
             )
             meter.count(texts=len(points))
-        self._texts += len(texts)
+        self._text_count += len(texts)
 
     def _embedded_text(self, passage: Document, context: str) -> str:
         """Return the text of a passage for the encoder.
@@ -161,11 +169,14 @@ class CollectionBuilder:
             return passage.text
         return passage.content
 
-    def _expected_total(self, texts: int) -> int | None:
-        """Return the texts of all documents, extrapolated from those that were read."""
+    def _expected_total(self, text_count: int) -> int | None:
+        """Return the texts of all documents, extrapolated from those that were read.
+
+        None if the number of documents is unknown.
+        """
         if not self._corpus_size:
             return None
-        return round(texts * self._corpus_size / self._documents_read)
+        return round(text_count * self._corpus_size / self._documents_read)
 
     def _point_fields(self, points: Sequence[Document]) -> list[dict[str, str]]:
         """Return the fields of points that filters use; empty without filters."""

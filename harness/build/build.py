@@ -28,6 +28,7 @@ from harness.scoring.query_units import (
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
+from retrievers.services.addresses import openai_key_variable
 from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
 from retrievers.texts.token_estimate import TokenCounter
 
@@ -204,7 +205,7 @@ def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:
     judge = loaded.experiment.judge
     if judge is None or judge.kind != "openai":
         return
-    key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
+    key = judge.key_name or openai_key_variable(judge.base_url)
     if key and not os.environ.get(key):
         message = f"{key} is not set in the environment"
         raise InputError(Problem("judge", message, f"export {key}=…"))

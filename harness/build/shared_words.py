@@ -24,10 +24,10 @@ def unshared_queries(
     return queries_without_shared_word(dataset.queries, dataset.documents, stemming)
 
 
-def with_unshared_queries(
+def note_unshared_queries(
     dataset: Dataset, retrievers: Sequence[BuiltRetriever]
 ) -> Dataset:
-    """Return a data set with a note of such queries, if no BM25 notes them."""
+    """Return a data set with a note of such queries; a BM25 notes them itself."""
     if _first_bm25(retrievers) is not None:
         return dataset
     ids = unshared_queries(dataset, retrievers)

@@ -57,7 +57,14 @@ def usage_message(error: TyperException) -> str:
             message += f"; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "harness"
-    return f"error: {message.rstrip('.')} (see {command} --help)"
+    message = message.rstrip(".")
+    if context and message.startswith("Missing option"):
+        # Typer stops at the first: the others would be asked for one by one.
+        required = [param.opts[0] for param in context.command.params if param.required]
+        options = [name for name in required if name.startswith("--")]
+        if len(options) > 1:
+            message += f"; {command} needs {', '.join(options)}"
+    return f"error: {message} (see {command} --help)"
 
 
 def show_tracebacks() -> None:

@@ -31,8 +31,6 @@ ExportedFiles = Annotated[
 NoTexts = Annotated[
     bool, typer.Option("--no-texts", help="Show ids in place of texts.")
 ]
-SECONDS_PER_ANSWER = 20
-"""How long a person needs to compare two rankings, roughly."""
 
 
 def prefer(
@@ -84,6 +82,7 @@ def _write_page(
     as_json: bool,
 ) -> None:
     """Write the page on which people choose between rankings; print what it takes."""
+    from harness.evaluation.judging_pace import SECONDS_PER_COMPARISON
     from harness.labels.compared_rankings import comparison_steps, differing_rankings
     from harness.labels.preference_page import PreferencePage, write_preference_page
     from harness.wording.preferences import preference_power_sentence
@@ -96,7 +95,7 @@ def _write_page(
     write_preference_page(output, page)
     steps = len(comparison_steps(page.shown, design.seed))
     differing = count_of(len(compared), "query")
-    minutes = count_of(max(1, round(steps * SECONDS_PER_ANSWER / 60)), "minute")
+    minutes = count_of(max(1, round(steps * SECONDS_PER_COMPARISON / 60)), "minute")
     lines = [
         f"{output}: {len(page.shown)} of {differing} whose first {design.depth} "
         f"differ, {steps - len(page.shown)} of them twice; about {minutes}",

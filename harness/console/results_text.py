@@ -306,7 +306,8 @@ def _leaderboard_notes(
     board = evaluation.board
     hidden_rows = len(board.rows) - len(shown_board.rows)
     if hidden_rows:
-        yield text_line(f"{hidden_rows} more, all worse", "dim")
+        verdict = "all worse" if hidden_rows > 1 else "worse"
+        yield text_line(f"{hidden_rows} more, {verdict}", "dim")
     star_note = single_p_note(board)
     if star_note:
         yield text_line(star_note, "dim")

@@ -229,7 +229,7 @@ def print_compared_sets(
 
 
 def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[RenderableType]:
-    """Retrievers by data sets, and the sentences about all sets."""
+    """The verdict on all sets, retrievers by data sets, and every pair."""
     from harness.wording.sets import sets_sentences
 
     retrievers = list(comparison.ranked_retrievers)
@@ -241,15 +241,16 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
         columns.append(
             TextColumn(
                 f"{set_name}\nn = {scores.n:,}",
-                [f"{mean:.4f}" for mean in means],
+                [f"{mean:.3f}" for mean in means],
                 drop_rank=drop_rank,
                 bold_rows=best_rows,
             )
         )
+    verdict, *pair_sentences = sets_sentences(comparison, limit=len(comparison.pairs))
     yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
+    yield text_line(verdict)
     yield from fit_table(columns, width)
-    sentences = sets_sentences(comparison, limit=len(comparison.pairs))
-    yield from map(text_line, sentences)
+    yield from map(text_line, pair_sentences)
 
 
 def _name(sets: Sequence[LoadedExperiment]) -> str:

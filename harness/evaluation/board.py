@@ -82,8 +82,11 @@ class Board:
 
         All of them are shown to be worse.
         """
-        if len(self.rows) <= MAX_BOARD_ROWS:
-            return frozenset()
+        return frozenset() if len(self.rows) <= MAX_BOARD_ROWS else self.worse
+
+    @property
+    def worse(self) -> frozenset[str]:
+        """The retrievers that are shown to be worse than the reference."""
         return frozenset(row.retriever for row in self.rows if row.standing == "worse")
 
     @property

@@ -88,7 +88,7 @@ def retriever_costs(results: Results) -> dict[str, RetrieverCost]:
 
 
 def price_points(manifest: Manifest, costs: Iterable[CostRow]) -> dict[str, PricePoint]:
-    """Return the prices that order retrievers.
+    """Return retriever -> the dollars and bytes that order equally good retrievers.
 
     Args:
         manifest: of the run.

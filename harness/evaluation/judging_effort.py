@@ -8,13 +8,12 @@ from shlex import quote
 from typing import NamedTuple
 
 from harness.english import count_of
+from harness.evaluation.judging_pace import SECONDS_PER_JUDGMENT
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.records import Results
 from harness.records.staging import is_temporary
 from harness.scoring.stored_scores import rankings_by_retriever
 
-SECONDS_PER_JUDGMENT = 20
-"""How long a person needs for a judgment."""
 MAX_LISTED_QUERIES = 10
 """Queries that the output lists, those with most documents to judge first."""
 MAX_SAMPLED_QUERIES = 30

@@ -32,10 +32,10 @@ class AgentConfig(RetrieverConfig):
     hits: int = Field(default=10, ge=1, le=100)
     """Documents that one search returns, at most."""
     base_url: str = ""
-    """An OpenAI-compatible endpoint; left out, OpenAI's own."""
+    """An OpenAI-compatible endpoint; left out, OPENAI_BASE_URL, else OpenAI's own."""
     key_name: str = ""
     """The environment variable that holds the key; left out, OPENAI_API_KEY for
-    OpenAI's server."""
+    OpenAI's server and that of OPENAI_BASE_URL, none for others."""
     max_tokens: int = Field(default=1000, ge=1)
     """Tokens of one reply, at most."""
     temperature: float = Field(default=0.0, ge=0, allow_inf_nan=False)

@@ -6,7 +6,8 @@ import pydantic
 from pydantic import Field, SerializeAsAny, model_validator
 
 from harness.experiment.retriever_config import RerankerField, RetrieverConfig
-from retrievers.fused import FusionMethod
+from retrievers.fused import FusionMethod, check_fusion_numbers
+from retrievers.options.tables import as_validation_error
 
 NestedRetriever = Annotated[
     SerializeAsAny[RetrieverConfig], pydantic.WithJsonSchema({"type": "object"})
@@ -48,18 +49,10 @@ class FusionConfig(RetrieverConfig):
 
     @model_validator(mode="after")
     def _numbers_fit(self) -> Self:
-        if self.minimum and self.method != "convex":
-            raise ValueError(
-                f'minimum has no effect on {self.method}; it is for method = "convex"'
+        with as_validation_error():
+            check_fusion_numbers(
+                self.method, self.weights, self.minimum, part_count=len(self.of)
             )
-        for key, numbers in (("weights", self.weights), ("minimum", self.minimum)):
-            if numbers and len(numbers) != len(self.of):
-                raise ValueError(
-                    f"{key} has {len(numbers)} numbers for {len(self.of)} retrievers; "
-                    "one for each of `of`"
-                )
-        if self.weights and not any(self.weights):
-            raise ValueError("weights are all 0; one must be above")
         return self
 
 

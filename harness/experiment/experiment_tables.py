@@ -100,10 +100,10 @@ class JudgeConfig(StrictTable):
     model: str = ""
     """A name of the hub or a folder (nli); a name that the endpoint knows (openai)."""
     base_url: str = ""
-    """An OpenAI-compatible endpoint; left out, OpenAI's own."""
+    """An OpenAI-compatible endpoint; left out, OPENAI_BASE_URL, else OpenAI's own."""
     key_name: str = ""
     """The environment variable that holds the key; left out, OPENAI_API_KEY for
-    OpenAI's server."""
+    OpenAI's server and that of OPENAI_BASE_URL, none for others."""
     threshold: float | None = Field(default=None, gt=0, le=1)
     """lexical: the share of a claim's distinct words that a text must hold, 0.8 if left
     out; nli: the least probability, 0.5 if left out."""

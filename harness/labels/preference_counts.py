@@ -29,7 +29,7 @@ ZERO_DIFFERENCE = 1e-10
 """Float noise of equal scores."""
 
 
-class SelfAgreement(NamedTuple):
+class RepeatedAnswers(NamedTuple):
     """How often a person gave the same answer again, with swapped sides."""
 
     repeated: int
@@ -72,7 +72,7 @@ class PreferenceCounts:
     interval: ProportionInterval
     """Interval of the leader's share of the queries with a preference."""
     judges: tuple[str, ...]
-    self_agreement: SelfAgreement
+    self_agreement: RepeatedAnswers
     look: InterimAnalysis | None
     """Which planned look this is; None if none are planned."""
     earlier: tuple[int, ...]
@@ -187,7 +187,7 @@ def _sign(votes: int) -> int:
 
 def _self_agreement(
     compared: Mapping[str, ComparedRankings], files: Sequence[Sequence[Preference]]
-) -> SelfAgreement:
+) -> RepeatedAnswers:
     """Count the questions that a person answered in both rounds."""
     rounds: dict[tuple[str, str], dict[int, Preference]] = defaultdict(dict)
     for rows in files:
@@ -202,7 +202,7 @@ def _self_agreement(
         first_side = answers[1].choice
         # The sides are swapped, so that the same side is the other ranking.
         by_side += first_side == answers[2].choice and first_side != "same"
-    return SelfAgreement(len(repeated), same, by_side)
+    return RepeatedAnswers(len(repeated), same, by_side)
 
 
 def _settings(results: Results, earlier: tuple[int, ...]) -> Settings:

@@ -8,14 +8,12 @@ from typing import Annotated, NamedTuple
 
 from pydantic import PlainValidator
 
-from retrievers.types import RetrieverFacts, parse_facts
+from retrievers.types import RetrieverFacts, parse_count, parse_facts
 
 WHOLE_DOCUMENTS = "whole documents"
 """The passages of a retriever that returns none."""
 SHORT_CONTEXT_NOTE = "short-context"
 """The note of a query whose passages, down to the depth, do not fill a context."""
-MAX_DIGITS = 18
-"""Digits of a stored count; any such number fits 64 bits."""
 
 
 def _parse_provenance(stored: object) -> RetrieverFacts:
@@ -131,9 +129,10 @@ def _check_judge(stored: Mapping[str, object]) -> None:
 
 
 def _parse_count(key: str, text: str) -> int:
-    if not text.isdecimal() or len(text) > MAX_DIGITS:
+    count = parse_count(text)
+    if count is None:
         raise ValueError(f"{key} is {text!r:.40}, not a whole number")
-    return int(text)
+    return count
 
 
 StoredJudge = Annotated[JudgeRecord | None, PlainValidator(parse_judge)]

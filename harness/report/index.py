@@ -236,6 +236,7 @@ def index_page(listing: ResultsListing, folder: str) -> str:
         "headline": index_headline(experiment_verdicts(rows)),
         "rows": rows,
         "axis": fit_time_axis(days),
+        "has_trends": any(len(experiment.runs) > 1 for experiment in experiments),
         "skipped": listing.skipped,
     }
     return render_page("index.html", variables, ("start", "index"), ("index.css",))

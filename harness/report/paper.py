@@ -13,7 +13,12 @@ from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
 from harness.report.report_file import ReportFile
 from harness.report.view import View, beaten_letters, retriever_letters, runner_up
-from harness.wording.verdicts import pair_sentence, settings_sentence, verdict_cell
+from harness.wording.verdicts import (
+    choice_sentence,
+    pair_sentence,
+    settings_sentence,
+    verdict_cell,
+)
 
 
 class Citation(NamedTuple):
@@ -60,7 +65,9 @@ def _citation_sentence(view: View, queries: str) -> str:
     if other != leader:
         row = view.evaluation.leader_comparisons[other]
         comparison = pair_sentence(row, view.settings)
-        return f"On {queries}: {comparison} {settings_sentence(view.settings)}"
+        sentence = f"On {queries}: {comparison} {settings_sentence(view.settings)}"
+        choice = choice_sentence(leader, view.evaluation.board)
+        return f"{sentence} {choice}".rstrip()
     summary = view.evaluation.summary[view.primary][leader]
     interval = interval_text((summary.ci_low, summary.ci_high))
     return (

@@ -24,6 +24,7 @@ from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
+from harness.wording.short_verdict import short_verdict
 from retrievers.files.trec_files import Qrels
 from retrievers.types import Document
 
@@ -114,6 +115,15 @@ class View:
     def ranked(self) -> tuple[str, ...]:
         """The retrievers by their mean on the primary measure, best first."""
         return tuple(self.evaluation.means)
+
+    @property
+    def examined(self) -> str:
+        """The retriever of *Where it fails*.
+
+        The one that the verdict says to keep, else the leader.
+        """
+        verdict = short_verdict(self.evaluation)
+        return verdict.retriever if verdict.word == "keep" else self.evaluation.leader
 
     @property
     def baseline(self) -> str | None:

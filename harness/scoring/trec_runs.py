@@ -89,10 +89,10 @@ def score_trec_runs(
             source = RunSource(name, str(path), conventions, read_hits)
             scored = _score_run(source, run, judgments, measures)
             contradictions = find_contradictions(_score_lists(hits), Path(path))
-            queries = contradictions.queries
+            query_count = contradictions.query_count
             order_notes = (
-                tied_run_count(len(contradictions.tied), queries),
-                rising_run_count(len(contradictions.rising), queries),
+                tied_run_count(len(contradictions.tied), query_count),
+                rising_run_count(len(contradictions.rising), query_count),
             )
             scored_runs.append(_with_notes(scored, *order_notes))
         except UnmatchedRun as error:
@@ -210,7 +210,7 @@ def score_run_in_memory(
     scored = _score_run(source, run, judgments, measures)
     # A mapping has no order of its own: only ties are seen.
     contradictions = find_contradictions(_score_lists(read_hits()))
-    ties = tied_run_count(len(contradictions.tied), contradictions.queries)
+    ties = tied_run_count(len(contradictions.tied), contradictions.query_count)
     return _with_notes(scored, ties)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from harness.dataset import Dataset
 from harness.dataset.judgment import Judgment, read_judgments
 from harness.english import count_of
+from harness.evaluation.judging_pace import SECONDS_PER_KEY
 from harness.labels.draw_pool import PoolOptions, collect_material, draw_pool
 from harness.labels.judging_order import judging_order, pair_key
 from harness.labels.judging_page import JudgingPageOptions, write_judging_page
@@ -27,8 +28,6 @@ TRY_POLICY = (
 )
 TRY_GRADES = {2: "right", 1: "partly", 0: "no"}
 """The three keys with their words."""
-SECONDS_PER_KEY = 6.5
-"""A document at three keys: 140 documents take 15 minutes."""
 
 
 class JudgingState(NamedTuple):

@@ -248,14 +248,19 @@ def property_text(row: QueryProperty) -> str:
 
     >>> property_text(QueryProperty("q", "shared words", 0.5))
     'shared words: 50 %'
+    >>> property_text(QueryProperty("q", "query length", 39.0))
+    'query length: 39 characters'
     >>> property_text(QueryProperty("q", "digits", False))
     'digits: no'
     """
     if row.name == SHARED_WORDS:
         return f"{row.name}: {percent_text(float(row.value))} %"
     if row.name == RAREST_WORD:
-        documents = count_of(round(float(row.value)), "document")
+        count = round(float(row.value))
+        documents = count_of(count, "document") if count else "no document"
         return f"{row.name}: in {documents}"
+    if row.name in (QUERY_LENGTH, DOCUMENT_LENGTH):
+        return f"{row.name}: {count_of(round(float(row.value)), 'character')}"
     if isinstance(row.value, float):
         return f"{row.name}: {row.value:,.0f}"
     return f"{row.name}: {value_text(row.value)}"

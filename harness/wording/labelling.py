@@ -1,11 +1,8 @@
 """The effort of labelling in words."""
 
 from harness.english import count_pairs, count_queries
-from harness.evaluation.judging_effort import (
-    SECONDS_PER_JUDGMENT,
-    JudgingEffort,
-    SampledEffort,
-)
+from harness.evaluation.judging_effort import JudgingEffort, SampledEffort
+from harness.evaluation.judging_pace import SECONDS_PER_JUDGMENT
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 
 

@@ -42,7 +42,7 @@ def unmeasured_latency_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator
     if cached:
         yield (
             f"The latency of {names_or_count(cached)} was not measured: the cache "
-            "answered. `[latency]` measures it."
+            "answered. Add `[latency]` to measure it."
         )
     if others:
         yield f"The latency of {names_or_count(others)} was not measured."

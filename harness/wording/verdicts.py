@@ -211,6 +211,21 @@ def single_p_note(board: Board) -> str:
     return f"* {relation} without correction: enough for the choice of one"
 
 
+def choice_sentence(leader: str, board: Board) -> str:
+    """Return why the choice stands beside corrected p that show less; "" if none do.
+
+    >>> choice_sentence("a", Board("nDCG@10", 9, "a", False, 0.95, None, ()))
+    ''
+    """
+    p = board.largest_single_p
+    if p is None:
+        return ""
+    return (
+        f"To be chosen, {leader} must beat every other at once, which needs no "
+        f"correction (largest p {p_phrase(p)})."
+    )
+
+
 def opposite_warning(
     rows: Sequence[Comparison], settings: Settings, *, low_is_good: bool = False
 ) -> str:

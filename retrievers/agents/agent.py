@@ -30,9 +30,9 @@ END_COUNTS = {
     "tokens": "agent_tokens_ended",
     "form": "agent_out_of_form",
 }
-"""How a dialogue ended -> the count of the data quality.
+"""How a dialogue ended, other than by an answer -> the count of the data quality.
 
-The model counts the requests that were declined.
+Those that were declined are counted by the model, as `declined`.
 """
 
 
@@ -56,6 +56,7 @@ class Agent(Retriever):
         self._cache: Cache | None = None
         self._trial = 1
         self._known: KnownDocuments | None = None
+        """The documents' ids and titles; None before `index`."""
 
     @property
     def facts(self) -> RetrieverFacts:
@@ -124,7 +125,8 @@ class Agent(Retriever):
     def _exchange(self, dialogues: Sequence[Dialogue], meter: Meter) -> None:
         """Let each dialogue have one reply, from the cache or the model.
 
-        Tools are used in this thread, since the cache belongs to it.
+        Replies are handed on in this thread: a dialogue then uses tools, and the cache
+        belongs to this thread.
         """
         name = f"{self.model.fingerprint} tools"
         if self._trial > 1:

@@ -79,12 +79,12 @@ class Dialogue:
         self._uses: list[ToolUse] = []
         self._is_reminded = False
         self.request: ToolRequest | None = None
-        """The next request; None when it has ended."""
+        """The next request; None when the dialogue has ended."""
         self.result: DialogueResult | None = None
-        """The documents, when it has ended.
+        """The documents, when the dialogue has ended.
 
-        If a limit of tokens ended it, they are those that its tools returned, in the
-        order in which it met them.
+        If a limit of tokens ended it, they are those that the tools returned, the first
+        returned first.
         """
         self._advance()
 
@@ -107,13 +107,14 @@ class Dialogue:
 
     @property
     def _had_to_answer(self) -> bool:
-        """Whether the last request had only the answer as a tool."""
+        """Whether the request of the last reply had only the answer as a tool."""
         return len(self._replies) > self._limits.calls - MIN_CALLS
 
     def _advance(self) -> None:
         """Make the next request, unless a limit is reached."""
         number = len(self._replies) + 1
         if number > self._limits.calls:
+            # The last replies were to be an answer: none of them was one in form.
             self._end([], "form")
             return
         must_answer = number > self._limits.calls - MIN_CALLS

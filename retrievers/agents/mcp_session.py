@@ -2,6 +2,7 @@
 
 The session lives in a task of its own on the event loop of all requests, since the SDK
 has to leave it in the task that entered it. It is opened by the first call.
+`mcp_tool.py` makes the calls, and reads the hits in their answers.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ class McpSession:
         self._timeout = timeout
         self._stderr: TextIO | None = None
         self._client: asyncio.Future[Client] | None = None
+        """Has the open client as its result; None before the first call."""
         self._task: asyncio.Task[None] | None = None
         self._is_closing: asyncio.Event | None = None
 
@@ -104,7 +106,8 @@ class McpSession:
             BackendError: the server cannot be reached, has no such tool, does not
                 answer in time, or answers with an error or too much.
         """
-        client = await asyncio.shield(self._opened())
+        # Shielded: a call that is cancelled does not end the session of the others.
+        client = await asyncio.shield(self._opened_client())
         try:
             result = await client.call_tool(
                 self._tool, dict(arguments), read_timeout_seconds=self._timeout
@@ -126,8 +129,8 @@ class McpSession:
             )
         return answer
 
-    def _opened(self) -> asyncio.Future[Client]:
-        """Return what becomes the open client; called on the event loop."""
+    def _opened_client(self) -> asyncio.Future[Client]:
+        """Return the future of the open client; called on the event loop."""
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
             self._is_closing = asyncio.Event()
@@ -205,7 +208,7 @@ class McpSession:
         return streamable_http_client(address, http_client=http_client)
 
     async def _check_tool(self, client: Client) -> None:
-        """Check that the server has the tool.
+        """Check that the server has the tool, in any page of its list.
 
         Raises:
             BackendError: it has not.
@@ -278,7 +281,7 @@ def _read_result(result: CallToolResult) -> ToolAnswer:
 
 
 def _first_cause(failure: BaseException) -> BaseException:
-    """Return the first exception of a group of groups."""
+    """Return the first exception of a group, of that group's first and so on."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     return failure

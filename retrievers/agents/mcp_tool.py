@@ -1,4 +1,8 @@
-"""A search tool of a server of the Model Context Protocol."""
+"""A search tool of a server of the Model Context Protocol.
+
+Each query is one call; the hits are read out of its answer by paths or by a pattern.
+`mcp_session.py` has the session, `asked_service.py` the cache and the requests at once.
+"""
 
 import hashlib
 import importlib.util
@@ -35,7 +39,7 @@ _PATTERN_SECONDS = 10.0
 
 
 class McpTool(McpServer, AskedService):
-    """Calls a search tool of an MCP server for each query, in one session a run, and
+    """Calls a search tool of an MCP server for each query, in one session per run, and
     reads ids, and scores where there are any, out of its answer.
     """  # noqa: D205
 
@@ -141,6 +145,7 @@ class McpTool(McpServer, AskedService):
         call.meter.count(calls=1)
         location = f"{self.server_name}: query {query.id!r}"
         if self._compiled_pattern is not None:
+            # Without a note: several lines that match may be of one document.
             return self._matched_hits(answer.text, location)
         hits = self._described_hits(answer, location)
         if hits.has_repeated_id:
@@ -171,7 +176,7 @@ class McpTool(McpServer, AskedService):
         return ServiceHits(doc_ids, scores)
 
     def _matched_hits(self, text: str, location: str) -> ServiceHits:
-        """Return the hits that the pattern finds; several lines may name a document.
+        """Return the hits that the pattern finds in a text.
 
         Raises:
             BackendError: a score is no number, or the pattern takes too long.

@@ -33,7 +33,7 @@ class Toolbox:
 
     Args:
         searches: name in the experiment -> retriever, of this agent alone.
-        built_in: "grep", "read".
+        built_in: the names of its other tools: "grep", "read".
         depth: hits of one search.
     """
 
@@ -58,7 +58,7 @@ class Toolbox:
             _setup_deep(retriever, resources)
 
     def index(self, documents: Any, meter: Meter) -> None:
-        """Index the retrievers, one that several of them use once."""
+        """Index each retriever that has an index once, whatever searches use it."""
         leaves: dict[int, Retriever] = {}
         for retriever in self.searches.values():
             leaves |= {id(leaf): leaf for leaf in _leaves(retriever)}
@@ -100,7 +100,7 @@ class Toolbox:
         return ToolResult("\n".join(beginnings) or "no hits", ranking.doc_ids)
 
     def _beginning(self, doc_id: str) -> str:
-        text = " ".join(self._content(doc_id).split())
+        text = " ".join((self._content(doc_id) or "").split())
         return f"{doc_id}: {text[:_BEGINNING_CHARACTERS]}"
 
     def _grep(self, pattern: object) -> ToolResult:
@@ -115,19 +115,20 @@ class Toolbox:
 
     def _read(self, doc_id: object) -> ToolResult:
         text = self._content(str(doc_id))
-        if not text:
+        if text is None:
             return ToolResult(f"error: there is no document {doc_id!r}")
         hits = (str(doc_id),)
         if len(text) > READ_CHARACTERS:
             text = f"{text[:READ_CHARACTERS]}\n(cut: {len(text):,} characters)"
-        return ToolResult(text, hits)
+        return ToolResult(text or "(no text)", hits)
 
-    def _content(self, doc_id: str) -> str:
-        """Return a document's text; empty if there is no such document."""
+    def _content(self, doc_id: str) -> str | None:
+        """Return a document's text; None if there is no such document."""
+        corpus = self._opened_corpus
         try:
-            return self._opened_corpus.contents([doc_id])[doc_id].content
+            return corpus.contents([doc_id])[doc_id].content
         except BackendError:
-            return ""
+            return None
 
     @property
     def _opened_corpus(self) -> Corpus:
@@ -152,7 +153,7 @@ def _setup_deep(retriever: Retriever, resources: Resources) -> None:
 
 
 def _bill(tool_meter: Meter, meter: Meter) -> None:
-    """Add what a tool cost to the agent's own costs."""
+    """Add what a tool cost to the agent's own costs, without its other counts."""
     for totals in tool_meter.stages().values():
         billed = {
             name: number

@@ -49,7 +49,7 @@ _MAX_TOKEN_COUNT_DIGITS = 12
 
 
 class _Family(NamedTuple):
-    """What models of one make have in common."""
+    """What models of one make and version have in common."""
 
     texts: int
     """Texts of one call, at most."""
@@ -133,6 +133,7 @@ class BedrockEncoder(RemoteEncoder):
         return f"{redact_url(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
     def _fingerprint_of(self, **role_options: Any) -> str:
+        # Without the roles' options: it has no prompts.
         return fingerprint(
             self.kind,
             self.model,

@@ -1,4 +1,11 @@
-"""An encoder behind an API."""
+"""An encoder behind an API.
+
+Texts are packed into requests. One that the provider refuses is split, down to a single
+text; of that, as long a beginning is embedded as the provider accepts, and the tokens
+beyond it are counted as truncated. A subclass sends one request and reads the reply
+(`_send`); `services/remote_model.py` has the access, `services/caller.py` retries and
+budget.
+"""
 
 import binascii
 import sys
@@ -46,13 +53,13 @@ class EmbeddingReply(NamedTuple):
 
     rows: Sequence[EmbeddingRow]
     tokens: object = None
-    """Billed tokens."""
+    """Billed tokens, as the service says."""
     model: object = None
     """The service's name for the model."""
 
 
 class _WholeVectors(NamedTuple):
-    """Checked vectors of whole texts, and the tokens that are billed for them."""
+    """Checked vectors of texts that were not cut, and the tokens billed for them."""
 
     vectors: DenseVectors
     tokens: int
@@ -141,7 +148,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         """
 
     def _count_billed(self, texts: Sequence[str]) -> Tokens:
-        """Return the tokens that would be billed, counted without network."""
+        """Return the tokens billed for texts with their prompts, without network."""
         return Tokens(estimate_tokens(texts), exact=False)
 
     def _facts(self, *provider_settings: Fact) -> ModelFacts:
@@ -220,26 +227,44 @@ class RemoteEncoder(RemoteModel, Encoder):
         if len(texts) > 1:
             raise whole_refusal
         (text,) = texts
-        beginning = None
-        is_error = isinstance(whole_refusal, RepeatedError)
-        if not is_error or await self._may_be_too_long(text, role, call):
-            beginning = await self._embed_beginning(text, role, call)
-        if is_error:
-            # An overloaded server must never cut a text: the whole is tried once more.
-            try:
-                return await self._embed_whole(texts, role, call, max_equal_errors=1)
-            except RepeatedError as error:
-                if beginning is None:
-                    reason = f"{error} ({MAX_EQUAL_ERRORS} equal errors)"
-                    raise BackendError(reason) from None
+        if isinstance(whole_refusal, RepeatedError):
+            return await self._embed_after_errors(text, role, call)
+        beginning = await self._embed_beginning(text, role, call)
         if beginning is None:
             raise whole_refusal
         return beginning
 
+    async def _embed_after_errors(self, text: str, role: Role, call: Call) -> Embedded:
+        """Embed a text to which the server answered with equal errors 500.
+
+        It may be too long, or the server broken, or overloaded for a while. A server
+        that is overloaded must never cut a text: the whole text is tried once more,
+        even if a beginning was accepted.
+
+        Raises:
+            BackendError: the errors go on; RequestRefused if even the beginning is
+                refused.
+        """
+        beginning = None
+        if await self._may_be_too_long(text, role, call):
+            beginning = await self._embed_beginning(text, role, call)
+        try:
+            return await self._embed_whole([text], role, call, max_equal_errors=1)
+        except RequestRefused as refusal:
+            is_error = isinstance(refusal, RepeatedError)
+            if beginning is None and not is_error:  # the server is well, and refuses it
+                beginning = await self._embed_beginning(text, role, call)
+            if beginning is not None:
+                return beginning
+            if is_error:
+                reason = f"{refusal} ({MAX_EQUAL_ERRORS} equal errors)"
+                raise BackendError(reason) from None
+            raise
+
     async def _embed_beginning(
         self, text: str, role: Role, call: Call
     ) -> Embedded | None:
-        """Embed as much of a text as is accepted; None if nothing is."""
+        """Embed the longest half, quarter … that is accepted; None if none is."""
         for halving in range(1, MAX_TEXT_HALVINGS + 1):
             beginning = text[: len(text) >> halving]
             if not beginning.strip():
@@ -277,7 +302,14 @@ class RemoteEncoder(RemoteModel, Encoder):
         *,
         max_equal_errors: int = MAX_EQUAL_ERRORS - 1,
     ) -> Embedded:
-        """Embed texts in one request.
+        """Embed texts in one request, none of them cut.
+
+        Args:
+            texts: the texts, with their prompts.
+            role: their role.
+            call: counts the cost, and stops the request.
+            max_equal_errors: equal errors 500 in a row that end the tries; one fewer
+                than elsewhere, so that they are a RepeatedError, and one try is left.
 
         Raises:
             RequestRefused: they are refused; RepeatedError: by so many equal errors.
@@ -379,7 +411,7 @@ def _as_float32(vector: Any) -> npt.NDArray[np.float32]:
 
 
 def _estimate_cut_tokens(text: str, beginning: str, beginning_tokens: int) -> int:
-    """Return the tokens that were cut off, at the tokens per character of the rest."""
+    """Return the tokens that were cut off, by the tokens per character before them."""
     cut_characters = len(text) - len(beginning)
     return -(-cut_characters * beginning_tokens // len(beginning))
 
@@ -403,6 +435,7 @@ def pack_requests(
     request_tokens = 0
     for i, count in enumerate(counts.tolist()):
         is_full = i - start >= max_texts or request_tokens + count > max_tokens
+        # This text, or the one before it.
         is_alone = count >= lone_tokens or counts[i - 1] >= lone_tokens
         if i > start and (is_full or is_alone):
             yield range(start, i)

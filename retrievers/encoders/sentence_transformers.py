@@ -1,4 +1,8 @@
-"""Encoders of sentence-transformers."""
+"""Encoders of sentence-transformers.
+
+One class for each form of vectors: dense, sparse, one for each token.
+`local_encoder.py` has what they share, with how a request is embedded.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -201,9 +205,9 @@ class SentenceTransformerEncoder(LocalEncoder):
     ) -> Embedded:
         """Embed passages by late chunking (Günther et al. 2024).
 
-        A passage's vector is the mean of its tokens' vectors in the document. A passage
-        that the model does not read in its document is embedded alone, and counted as
-        truncated.
+        A passage's vector is the mean of its tokens' vectors in the document, where its
+        text occurs first. A passage that the model does not read in its document is
+        embedded alone, and all of its tokens are counted as truncated.
         """
         prompt = self._prompt("document", self._loaded.model.prompts) or ""
         token_vectors = self._token_vectors(
@@ -244,7 +248,8 @@ class SentenceTransformerEncoder(LocalEncoder):
     ) -> Any:
         """Return the mean vector of a passage's tokens; None if not all were read."""
         spans = self._loaded.tokenizer.encode(prompt + document).offsets
-        if len(spans) != len(token_vectors):  # the document's end was cut off
+        if len(spans) != len(token_vectors):
+            # The document's end was cut off: the last vector is that of the end mark.
             spans = spans[: len(token_vectors) - 1]
         start = document.find(passage) + len(prompt)
         end = start + len(passage)
@@ -253,7 +258,8 @@ class SentenceTransformerEncoder(LocalEncoder):
             if start <= token_start < token_end <= end:
                 positions.append(position)
         last_end = max((token_end for _, token_end in spans), default=0)
-        if start < len(prompt) or not positions or last_end < end:
+        is_in_document = start >= len(prompt)
+        if not is_in_document or not positions or last_end < end:
             return None
         mean = token_vectors[positions].mean(0)
         return mean.float().numpy()[: self.truncate_dim]

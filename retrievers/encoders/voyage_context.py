@@ -68,7 +68,7 @@ class VoyageContextEncoder(RemoteEncoder):
     def embed_passages(
         self, passages: Sequence[str], documents: Sequence[str], call: Call
     ) -> Embedded:
-        """Embed the passages of one document, in two parts if it is refused."""
+        """Embed the passages of one document; in parts if the request is refused."""
         self._client()
 
         async def send(some_passages: list[str]) -> Embedded:

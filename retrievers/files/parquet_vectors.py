@@ -46,7 +46,7 @@ class ImportedVectors(NamedTuple):
     rows: int
     """Vectors that the cache did not have."""
     known: int
-    """Vectors that it had, or that the folder repeats."""
+    """Vectors that it had, or that the folder has again."""
 
 
 class _FileSystem(NamedTuple):
@@ -118,7 +118,7 @@ def import_vectors(
 ) -> list[ImportedVectors]:
     """Copy vectors into the cache that it does not have.
 
-    A second import only looks up the digests.
+    Vectors that the cache has are only looked up, so that a second import is fast.
 
     Args:
         cache: receives the vectors.
@@ -185,12 +185,12 @@ def _import_folder(
     width = 0
     for table in _read_tables(folder, VECTOR_COLUMNS):
         digests = table["digest"].to_pylist()
-        cached_keys = cache.cached_keys(digests)
-        new_rows = [
-            i
-            for i, digest in enumerate(dict.fromkeys(digests))
-            if digest not in cached_keys
-        ]
+        known_keys = cache.cached_keys(digests)
+        new_rows = []
+        for i, digest in enumerate(digests):
+            if digest not in known_keys:
+                new_rows.append(i)
+                known_keys.add(digest)
         cached_count += len(digests) - len(new_rows)
         if not new_rows:
             continue
@@ -218,7 +218,7 @@ def _read_vectors(
 ) -> AnyVectors:
     """Return the vectors in cells; raise InputError if they differ in width."""
     try:
-        rows = cells
+        rows = cells  # bytes, if they are not dense
         if form == "dense":
             rows = [np.asarray(cell, dtype="<f4").tobytes() for cell in cells]
         return from_bytes(form, rows)
@@ -228,7 +228,7 @@ def _read_vectors(
 
 
 def _read_tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
-    """Yield the files' rows, at most 16,384 at a time.
+    """Yield the files' rows, at most MAX_TABLE_ROWS at a time.
 
     A file that a killed process left incomplete is skipped.
     """

@@ -13,9 +13,10 @@ from retrievers.errors import InputError
 from retrievers.files.trec_lines import read_blocks
 
 MIN_TIED_SHARE = 0.1
-"""Share of the queries from which on ties of all hits are no chance."""
+"""Share of the queries with several hits from which on ties of all hits are no
+chance."""
 MIN_RISING_SHARE = 0.5
-"""Share of the untied queries above which rising scores make a run's order suspect."""
+"""Share of the others of them above which rising scores make a run's order suspect."""
 RANK_FIELD = 3
 """Position of the rank among the fields of a line."""
 RUN_FIELDS = 6
@@ -26,7 +27,7 @@ RUN_FIELDS = 6
 class RunContradictions:
     """The queries whose scores do not agree with their ranks."""
 
-    queries: int = 0
+    query_count: int = 0
     """How many queries have several hits."""
     tied: list[str] = field(default_factory=list)
     """Queries whose hits all have the same score."""
@@ -39,19 +40,19 @@ class RunContradictions:
         steps = in_order[1:] - in_order[:-1]  # np.diff takes four times as long
         if not len(steps):
             return
-        self.queries += 1
+        self.query_count += 1
         if not steps.any():
             self.tied.append(query_id)
         elif (steps >= 0).all():
             self.rising.append(query_id)
 
-    def kept(self) -> RunContradictions:
+    def beyond_chance(self) -> RunContradictions:
         """Return only the contradictions that too many queries have for chance."""
-        untied = self.queries - len(self.tied)
-        has_ties = len(self.tied) >= MIN_TIED_SHARE * self.queries
-        has_rises = len(self.rising) > MIN_RISING_SHARE * untied
+        untied_count = self.query_count - len(self.tied)
+        has_ties = len(self.tied) >= MIN_TIED_SHARE * self.query_count
+        has_rises = len(self.rising) > MIN_RISING_SHARE * untied_count
         return RunContradictions(
-            self.queries,
+            self.query_count,
             self.tied if has_ties else [],
             self.rising if has_rises else [],
         )
@@ -63,21 +64,26 @@ def find_contradictions(
 ) -> RunContradictions:
     """Return the queries of a run whose scores contradict its ranks.
 
+    Queries so few that it may be chance are left out.
+
     Args:
         score_lists: query id and the scores of its hits, in the order of the file.
-        path: a file of TREC lines, whose ranks count if its order is another one.
+        path: a file of TREC lines. If its ranks say that its lines are worst first,
+            scores that rise with the lines agree with them.
     """
     contradictions = RunContradictions()
     for query_id, scores in score_lists:
         contradictions.add(query_id, scores)
-    kept = contradictions.kept()
-    if kept.rising and path is not None and path.is_file() and _is_worst_first(path):
-        kept.rising = []
-    return kept
+    contradictions = contradictions.beyond_chance()
+    if not contradictions.rising or path is None or not path.is_file():
+        return contradictions
+    if _is_worst_first(path):
+        contradictions.rising = []
+    return contradictions
 
 
 def _is_worst_first(path: Path) -> bool:
-    """Whether the ranks of a query fall from line to line in a file of TREC lines."""
+    """Whether queries' ranks mostly fall from line to line in a file's first block."""
     falls = 0
     rises = 0
     try:

@@ -188,9 +188,11 @@ def _find_fields(block: bytes, form: LineForm) -> npt.NDArray[np.intp] | None:
     is_separator = np.frombuffer(block.translate(SEPARATES_FIELDS), np.bool_)
     edges = np.flatnonzero(np.diff(is_separator, prepend=True))
     line_ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_CODE)
+    # A NUL byte would be lost: fields are padded with it.
     if len(edges) != 2 * form.field_count * len(line_ends) or b"\0" in block:
         return None
     fields = edges.reshape(-1, form.field_count, 2)
+    # As many fields in all; but one line may have more, and another fewer.
     ends_late = (fields[:, -1, 1] > line_ends).any()
     begins_early = (fields[1:, 0, 0] < line_ends[:-1]).any()
     if ends_late or begins_early:

@@ -100,10 +100,11 @@ def group_by_query(
         path: the file.
         form: the fields of its lines.
         problems: receives malformed lines.
-        read_lines: reads a file that does not have TREC lines.
+        read_lines: reads a file that does not have TREC lines; None for one that has.
     """
-    groups = _groups_in_blocks(path, form, problems)
-    if read_lines is not None:
+    if read_lines is None:
+        groups = _groups_in_blocks(path, form, problems)
+    else:
         groups = _group_lines(read_lines(problems.add))
     for query, same_query_groups in groupby(groups, attrgetter("query")):
         yield _join_groups(query, list(same_query_groups))
@@ -126,6 +127,7 @@ def _groups_in_blocks(
     path: str | Path, form: LineForm, problems: LineProblems
 ) -> Iterator[QueryLines]:
     """Yield the consecutive lines of each query in each block."""
+    # Of qrels, the first block with a line shows whether the file is something else.
     may_be_other_kind = form is QRELS_FORM
     for first_number, block in read_blocks(path):
         columns = parse_columns(block, form)
@@ -154,7 +156,7 @@ def _group_lines(lines: Iterable[TrecLine]) -> Iterator[QueryLines]:
 def parse_lines(
     first_number: int, block: bytes, form: LineForm, add_problem: AddProblem
 ) -> Iterator[TrecLine]:
-    """Yield the lines of a block of any lines; malformed ones go to `add_problem`."""
+    """Yield the lines of a block, one by one; malformed ones go to `add_problem`."""
     query_field = b""
     query = ""
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first_number):

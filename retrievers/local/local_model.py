@@ -1,4 +1,10 @@
-"""A model on this machine."""
+"""A model on this machine, loaded with sentence-transformers.
+
+What its encoders and rerankers share: options, loading at first use, threads and the
+calls of one request. `weights.py` finds the files, `text_limits.py` says by them how
+texts are read; subclasses are in `encoders/local_encoder.py` and
+`rerankers/local_rerankers.py`.
+"""
 
 import atexit
 import importlib.util
@@ -63,6 +69,7 @@ class LoadedModel(NamedTuple):
     threads: int
     """Calls at once, at most."""
     cores: int
+    """The cores that torch uses by itself for one call."""
     workers: DevicePool | None
     """The devices that share the calls; None for a single device."""
     tokenizer: Any
@@ -296,8 +303,9 @@ class LocalModel(Configured, Model):
     ) -> list[Any]:
         """Return the model's row for each text, or pair, of one request, in order.
 
-        On a processor they are divided into calls of similar length, up to 2,048
-        tokens, which takes 0.85 of the time of one call.
+        On a processor they are divided into calls of similar length, each of at most
+        MAX_CALL_TOKENS, which takes 0.85 of the time of one call. Elsewhere it is one
+        call; and the rows of either are in the order of the texts.
 
         Args:
             texts: the texts, or pairs.
@@ -315,6 +323,8 @@ class LocalModel(Configured, Model):
         is_divided = loaded.model.device.type == "cpu" and not loaded.workers
         longest_first = np.argsort(-tokens, kind="stable").tolist()
         rows: list[Any] = []
+        # A text alone, such as a query that is timed, has all cores; beside a call of
+        # several texts, other threads make calls.
         call_cores = loaded.cores
         if len(texts) > 1:
             call_cores = max(1, loaded.cores // loaded.threads)

@@ -1,4 +1,8 @@
-"""How a local model reads texts, by its files."""
+"""How a local model reads texts, by its files.
+
+Without loading the model: prompts, the limit of tokens, the tokenizer that counts them,
+and for which class of sentence-transformers it was trained.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,6 +32,7 @@ LIMIT_KEY_BY_FILE = {
     "tokenizer_config": "model_max_length",
     "config": "max_position_embeddings",
 }
+"""File without .json -> its key with a limit of tokens; the smallest of them counts."""
 
 
 class RoleReading(NamedTuple):
@@ -40,7 +45,7 @@ class RoleReading(NamedTuple):
     limit: int
     """Tokens of a text that are read, at most."""
     min_tokens: int
-    """Tokens that are read of a shorter text, which is padded."""
+    """Tokens that are read of a shorter text, which is filled up; 0 if it is not."""
 
 
 class _FirstModule(NamedTuple):
@@ -174,7 +179,7 @@ def prompt_of_role(prompts: Mapping[str, str | None] | None, role: Role) -> str:
 
 
 def is_trained_as(folder: Path, library: ModelClass) -> bool:
-    """Return whether a model's files are of such a class.
+    """Return whether a model's files are of such a class, by what they say of it.
 
     If they are not, sentence-transformers adds layers with random weights, and only
     logs it.
@@ -206,7 +211,7 @@ def is_trained_as(folder: Path, library: ModelClass) -> bool:
 
 
 def has_token_vectors(folder: Path) -> bool:
-    """Return whether a model gives a vector for each token, by its files."""
+    """Return whether a model gives a vector for each token: any that is not static."""
     return not _is_static(folder)
 
 
@@ -236,6 +241,10 @@ def load_tokenizer(file: Path, modified_at: int) -> Any:
     """Return the tokenizer of a file, read once until the file changes.
 
     Documents that are cut by tokens need it for every passage.
+
+    Args:
+        file: the file.
+        modified_at: when it was changed; not read, but part of the cache's key.
     """
     from tokenizers import Tokenizer
 

@@ -69,7 +69,8 @@ class Weights:
 
         Args:
             model: a folder, a name of the hub, or a model.
-            revision: of a model of the hub.
+            revision: a commit, tag or branch of a model of the hub; empty for what is
+                on this machine, else the newest.
             organization: whose model a name without a slash is, if it is no folder.
 
         Raises:
@@ -177,7 +178,10 @@ class Weights:
         return "hub" if self.model_object is None else "object"
 
     def _hub_snapshot(self) -> Path | None:
-        """Return the revision's folder in the hub's cache, named by the commit."""
+        """Return the revision's folder in the hub's cache, named by the commit.
+
+        None if it is not there.
+        """
         revision = self._wanted_revision or "main"
         repository = _hub_cache() / f"models--{self.model.replace('/', '--')}"
         reference = repository / "refs" / revision
@@ -201,11 +205,15 @@ class Weights:
 
 
 def hub_problem() -> str:
-    """Return why the hub cannot be reached; empty if it can, or a proxy is between."""
+    """Return why the hub cannot be reached; empty if it can, or a proxy is set.
+
+    What is behind a proxy is known only when a model is downloaded.
+    """
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return "HF_HUB_OFFLINE forbids to download it"
     address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
-    if getproxies() or _is_reachable(address.hostname or "", address.port or 443):
+    port = address.port or (80 if address.scheme == "http" else 443)
+    if getproxies() or _is_reachable(address.hostname or "", port):
         return ""
     return f"{address.hostname} cannot be reached from here"
 

@@ -1,4 +1,8 @@
-"""A reranker behind HTTP."""
+"""A reranker behind HTTP.
+
+It speaks the protocols of five providers (`RERANK_PROTOCOLS`), which differ in path,
+keys of the body and forms of the reply. `services/remote_model.py` has the access.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -182,7 +186,10 @@ class HttpReranker(RemoteModel, Reranker):
 
     @cached_property
     def price(self) -> Price | None:
-        """The experiment's prices, else 0 on this machine, else the list price."""
+        """The experiment's prices, else 0 on this machine, else the list price.
+
+        With `search_price`, tokens cost only what `price` says.
+        """
         if self.search_price is None:
             return super().price
         return Price(

@@ -1,4 +1,9 @@
-"""Rerankers on this machine."""
+"""Rerankers on this machine.
+
+A cross-encoder reads a query with a document and returns a score. Late interaction
+reads each alone, and compares the vectors of their tokens. `local/local_model.py` loads
+the models and divides a request into calls.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -130,7 +135,8 @@ class LateInteractionReranker(LocalReranker):
     document.
 
     The score is the mean, over the query's tokens, of the largest cosine with any of
-    the document's: MaxSim of ColBERT (Khattab & Zaharia 2020). A MultiVectorEncoder,
+    the document's: MaxSim of ColBERT (Khattab & Zaharia 2020), which has the sum in
+    place of the mean, and so the same order. A MultiVectorEncoder,
     which was trained for it, reads queries and documents as its files define; any other
     sentence-transformers model supplies its token vectors.
     """  # noqa: D205
@@ -222,7 +228,7 @@ class LateInteractionReranker(LocalReranker):
         """Return the token vectors of one side of some pairs.
 
         Raises:
-            InputError: the model has no vectors of tokens.
+            InputError: the model has no vectors of tokens; its files may not show it.
         """
         model = self._loaded.model
         prompt = ""

@@ -98,6 +98,19 @@ def openai_server_url(base_url: str) -> str:
     return base_url or os.environ.get(OPENAI_URL_VARIABLE, "").strip() or OPENAI_URL
 
 
+def openai_key_variable(base_url: str) -> str:
+    """Return the environment variable of the key of an experiment's chat server.
+
+    OPENAI_API_KEY for OpenAI's own server and that of OPENAI_BASE_URL, which an empty
+    address means; empty for any other server, which must not receive that key.
+
+    >>> openai_key_variable("http://localhost:8000/v1"), openai_key_variable("")
+    ('', 'OPENAI_API_KEY')
+    """
+    is_own = not base_url or is_server_of(base_url, OPENAI_URL)
+    return OPENAI_KEY_VARIABLE if is_own else ""
+
+
 def is_azure_deployment(url: str) -> bool:
     """Return whether an address has Azure's older form.
 

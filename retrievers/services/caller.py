@@ -1,9 +1,10 @@
 """The requests of one service, tried again while failures pass.
 
-An SDK sends the request, reads the answer and signs; its own retries are off. An
-attempt waits for its turn, reserves its dollars, ends after `timeout` and can be
-cancelled. It is tried again, after pauses that grow, until patience ends. Everything
-runs on one event loop in a thread of its own, so that callers need not be asynchronous.
+A client sends the request and reads the answer; its own retries are off. An attempt
+waits for its turn, reserves its dollars, ends after `timeout` and can be cancelled
+(`ServiceCaller`). It is tried again, after pauses that grow, until patience ends
+(`Retries`). All of this is awaited on the event loop of `concurrency.py`, which runs in
+a thread of its own, so that a model's callers need not be asynchronous.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ SILENT_SECONDS = 3.0
 NOTICE_SECONDS = 10.0
 """Seconds between two log messages about one service."""
 MAX_EQUAL_ERRORS = 3
-"""Equal errors 500 in a row after which a request is given up, at most."""
+"""Equal errors 500 in a row after which a request is given up. A caller may set fewer,
+and gets a RepeatedError, after which it may try something else."""
 MAX_UNLIKELY_TRIES = 2
 """Tries of a service that never answered, if nothing seems to listen on this machine,
 or only a web page answers."""
@@ -98,7 +100,8 @@ class Retries:
             max_equal_errors: equal errors 500 in a row that end the tries.
 
         Raises:
-            RepeatedError: so many errors were equal, fewer than MAX_EQUAL_ERRORS.
+            RepeatedError: `max_equal_errors` were equal, if that is below
+                MAX_EQUAL_ERRORS; else it is a BackendError.
             BackendError: it has failed for good.
         """
         tries = _Tries(self, meter, stopped, max_equal_errors)
@@ -166,7 +169,7 @@ class _Tries:
         return max(self._started + self._service.patience - time.monotonic(), 0.0)
 
     def _is_over(self, state: RetryCallState) -> bool:
-        """Return whether there is no further try."""
+        """Return whether there is no further try; called after each that failed."""
         failure = _failure(state)
         if not failure.unlikely_to_pass:
             self._service.has_answered = True
@@ -256,7 +259,7 @@ class ServiceCaller:
             max_equal_errors: equal errors 500 in a row that end the tries.
 
         Raises:
-            RepeatedError: so many errors were equal, fewer than MAX_EQUAL_ERRORS.
+            RepeatedError: as by `Retries.ask`.
             RequestRefused: the provider refuses the content of the request.
             BackendError: it failed for good; OverBudget before anything is sent.
         """

@@ -4,15 +4,13 @@ Create a `ChatModel`, and send prompts through `Chat`, which adds the cache.
 
 Each prompt costs one request; a reply is never paid for twice. A reply is text: the
 caller decides with `readable` whether it has an answer. A reply that cannot be read is
-passed on but not cached: the next run requests it again. If the first replies of a call
-cannot be read one after the other, no more are paid for. `quote_text` ensures that a
-stranger's text cannot end its own quotation, `parse_single_object` that no reply is
-read as more than it says.
+passed on but not cached: the next run requests it again. If none of the first replies
+of a call can be read, no more are paid for.
 
-A prompt that the endpoint declines gets a reply with `declined` set, and is counted;
-every other lasting failure raises BackendError, with earlier replies in the cache. A
-prompt's `schema`, a JSON schema, is sent as `response_format`: a server that refuses it
-gets requests without it, and such replies are counted as `without_schema`.
+A prompt that the endpoint declines gets a reply with `declined` set, which is not
+cached; every other lasting failure raises BackendError, with earlier replies in the
+cache. `chat_model.py` sends a request; `chat_replies.py` quotes texts in prompts, and
+reads the JSON in replies.
 """
 
 import json

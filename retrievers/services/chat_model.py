@@ -16,11 +16,11 @@ from retrievers.prices import is_on_this_machine
 from retrievers.remedy import Option, compose_remedy
 from retrievers.services import remote_model
 from retrievers.services.addresses import (
-    OPENAI_KEY_VARIABLE,
     OPENAI_URL,
     OPENAI_URL_VARIABLE,
     check_address,
     is_server_of,
+    openai_key_variable,
     openai_server_url,
 )
 from retrievers.services.caller import PaidAnswer, RequestCost
@@ -64,6 +64,7 @@ class Reply(NamedTuple):
     declined: str = ""
     """Why the endpoint declined the prompt, in its own words; empty if it did not."""
     cached: bool = False
+    """Whether it comes from the cache, and not from the server."""
 
 
 class ChatForecast(NamedTuple):
@@ -71,7 +72,9 @@ class ChatForecast(NamedTuple):
 
     prompts: int
     cached: int
+    """Of these prompts."""
     calls: int
+    """Requests, one for each of the others."""
     tokens: int
     """Tokens of prompts and replies that are not cached; replies at their longest."""
     usd: float | None
@@ -85,7 +88,7 @@ class ChatModel(remote_model.RemoteModel):
     """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""
     key_name: str = ""
     """The environment variable that holds the key; left out, OPENAI_API_KEY for
-    OpenAI's server, no key for others."""
+    OpenAI's server and that of OPENAI_BASE_URL, no key for others."""
     max_tokens: PositiveInt = 300
     """Tokens of one reply, at most."""
     temperature: NonNegativeNumber = 0.0
@@ -105,9 +108,7 @@ class ChatModel(remote_model.RemoteModel):
     def model_post_init(self, _: object) -> None:
         """Set how the model is reached; nothing is sent."""
         server = self.server
-        key_variable = self.key_name
-        if not key_variable and not self.base_url:
-            key_variable = OPENAI_KEY_VARIABLE
+        key_variable = self.key_name or openai_key_variable(self.base_url)
         check_address("base_url" if self.base_url else OPENAI_URL_VARIABLE, server)
         access = remote_model.EndpointAccess(
             provider="openai",

@@ -1,4 +1,8 @@
-"""A model behind an API."""
+"""A model behind an API.
+
+What encoders, rerankers and chat models share: options, key, price, one client. The
+subclass sends the requests, through `caller.py`.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +49,15 @@ class EndpointAccess:
     provider: str
     """Its name in genai-prices, or in this package's table of prices."""
     provider_url: str = ""
-    """The provider's own server; empty if each user has another."""
+    """The server that the environment's key is for, and the default; empty if there is
+    none."""
     base_url: str = ""
-    """Another server."""
+    """The server, if it is another."""
     api_key: str = ""
     """The experiment's key."""
     key_variables: tuple[str, ...] = ()
-    """Environment variables of the key, which is sent only to the provider's own
-    server."""
+    """Environment variables of the key, which is sent only to `provider_url`; the first
+    that is set has it."""
     key_header: str = "Authorization"
     """The header of the key."""
     headers: Headers = NO_HEADERS
@@ -93,6 +98,8 @@ class RemoteModel(Configured):
 
     def _set_access(self, access: EndpointAccess, tokens: int) -> None:
         """Set how it is reached, and the tokens of one text that it reads, at most.
+
+        A subclass calls this once, when it is created.
 
         Raises:
             InputError: the address is invalid.
@@ -140,6 +147,9 @@ class RemoteModel(Configured):
         """Return the experiment's key, or the environment's for the provider's server.
 
         None for another server without a key in the experiment.
+
+        Raises:
+            InputError: the key is not set.
         """
         access = self._access
         if access.api_key:
@@ -191,9 +201,7 @@ class RemoteModel(Configured):
 async def split_when_refused(
     texts: list[str], send: Callable[[list[str]], Awaitable[AnswerType]]
 ) -> list[AnswerType]:
-    """Send texts in as few requests as the service accepts.
-
-    A request that is refused is split in half.
+    """Send texts in one request; one that is refused is split in half, and so on.
 
     Raises:
         RequestRefused: one text alone is refused.
@@ -227,7 +235,7 @@ def billed_tokens(reported: object, minimum: int = 1) -> int:
 
 
 def share_by_weight(total: int, weights: Counts) -> Counts:
-    """Divide billed tokens among texts by their estimates.
+    """Divide billed tokens among texts by weight, such as their estimated tokens.
 
     The shares are whole numbers whose sum is `total`: not each share is rounded, but
     each sum of the first ones.

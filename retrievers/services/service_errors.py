@@ -29,7 +29,7 @@ _TRANSIENT_STATUSES = {408, 409, 424, 425, 429}
 _REFUSED_STATUSES = {400, 413, 422}
 """Statuses of HTTP for a request whose content the service does not accept."""
 _PROXY_REMEDY = "; look at the user and the password in HTTP_PROXY or HTTPS_PROXY"
-_REMEDY_BY_CODE = {  # a code, or a status -> the end of the message
+_REMEDY_BY_CODE = {  # a code, or a status, of an error that is final -> remedy
     "401": "; the key was refused: look at the environment variable that holds it",
     "403": "; the key may not use this model",
     "404": "; look at the model's name and at the address",
@@ -50,7 +50,7 @@ _FINAL_CONNECTION_ERRORS = {
     "gaierror": "; check the URL",
     "ProxyError": _PROXY_REMEDY,
 }
-"""Type of a connection's failure that does not pass -> remedy."""
+"""Type of a connection's failure that does not pass -> the end of the message."""
 
 
 class RequestRefused(Exception):
@@ -69,7 +69,7 @@ class RequestRefused(Exception):
 
 
 class RepeatedError(RequestRefused):
-    """The server answers the same request with the same error 500 again.
+    """The server answers the same request with the same error 500 several times.
 
     Ollama and llama.cpp refuse a text that is too long in this way; a server that is
     broken or overloaded does the same.
@@ -133,6 +133,8 @@ def classify_response_error(
 ) -> Exception:
     """Return the exception for a response that is not a success.
 
+    It is one of the three that the module names.
+
     Args:
         name: the service's name in messages.
         status: the HTTP status.
@@ -187,6 +189,8 @@ def redirect_error(
 
 def parse_error(body: str) -> ServiceError:
     """Return the error in a response, in one of the forms that services use.
+
+    What the response does not have is "".
 
     >>> parse_error('{"message": "no such model", "code": 404}')
     ServiceError(code='404', message='no such model', parameter='')
@@ -265,7 +269,7 @@ def check_indexed(name: str, rows: Any) -> None:
 
 
 def classify_connection_error(name: str, url: str, failure: BaseException) -> Exception:
-    """Return the exception for a request without a response."""
+    """Return the exception for a request without a response: final, or transient."""
     causes = list(_causes(failure))
     for cause in causes:
         remedy = _FINAL_CONNECTION_ERRORS.get(type(cause).__name__)

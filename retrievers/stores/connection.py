@@ -1,4 +1,9 @@
-"""A connection to Qdrant."""
+"""A connection to Qdrant.
+
+A request is a function of the public client. One to a server is tried again while its
+failures may pass; every failure becomes one of this program's errors. `qdrant.py` has
+the requests of a collection.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ MIN_SERVER_VERSION = (1, 16)
 """Since this version a collection has metadata, which mark it complete."""
 DEFAULT_HTTP_PORT = 6333
 DEFAULT_GRPC_PORT = 6334
-PASSING_STATUSES = {
+PASSING_STATUSES = {  # of HTTP, of gRPC
     408,
     429,
     500,
@@ -51,6 +56,7 @@ PASSING_STATUSES = {
     "RESOURCE_EXHAUSTED",
     "ABORTED",
 }
+"""Statuses after which another try may succeed."""
 ACCESS_DENIED_STATUSES = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
 AnswerType = TypeVar("AnswerType")
 
@@ -87,6 +93,7 @@ class Connection:
         self._options = options
         self._client: QdrantClient | None = None
         self.address = _address(options, collection)
+        """The location in messages; in this process also the folder to open."""
         self._retries = Retries(STORE_PATIENCE)
         self._meter = meter or Meter()
 
@@ -192,7 +199,7 @@ class Connection:
     def _retry(self, request: Callable[[], AnswerType]) -> AnswerType:
         """Send one request until it is answered.
 
-        Each try has a thread of its own, which is abandoned after 120 s.
+        Each try has a thread of its own, which is abandoned after SERVER_TIMEOUT.
         """
         try_request = partial(self._try, request)
         answer = self._retries.ask(try_request, self._meter, Stop())
@@ -212,10 +219,10 @@ class Connection:
         except HarnessError:
             raise
         except Exception as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
-    def _explained(self, error: Exception) -> Exception:
-        """Return the exception that explains an error of the client."""
+    def _explain(self, error: Exception) -> Exception:
+        """Return the exception of this program for an error of the client."""
         status = _status(error)
         description = _describe_error(error)
         message = f"{self.address}: {description}"
@@ -246,7 +253,7 @@ class Connection:
 
 
 def _address(options: StoreOptions, collection: str) -> str:
-    """Return the location of a collection in messages."""
+    """Return where a collection is: a server without user, ":memory:", or a folder."""
     if options.on_server:
         return redact_url(options.location or "")
     location = options.expanded_location or MEMORY_LOCATION

@@ -1,4 +1,8 @@
-"""A collection of Qdrant Edge."""
+"""A collection of Qdrant Edge.
+
+That engine runs in this process, and stores on disk. `points.py` has filters and
+vectors in its form; `qdrant.py` is the store of Qdrant's client.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,7 @@ POINT_OVERHEAD_BYTES = 110
 """Bytes of a point on disk, in addition to its vector."""
 NOTES_FILE = "notes.json"
 IDS_FILE = "ids.json"
+"""The documents' ids, in the order of the points' numbers."""
 
 
 class EdgeStore(Store):
@@ -231,6 +236,7 @@ class EdgeStore(Store):
             shard.flush()
             stored_count = shard.count(edge.CountRequest(exact=True))
             points.check_point_count(len(self._ids), stored_count)
+            # An id that occurs twice has two points here, since points are numbered.
             points.check_point_count(len(self._ids), len(set(self._ids)))
             shard.close()
             self._shard = None
@@ -239,6 +245,7 @@ class EdgeStore(Store):
             self._write_json(IDS_FILE, self._ids)
             shutil.rmtree(self._folder, ignore_errors=True)
             self._unfinished_folder.rename(self._folder)
+        # Opened now, so that the time of a search does not include it.
         with self._open_engine():
             pass
 
@@ -329,7 +336,7 @@ class EdgeStore(Store):
 
     @contextmanager
     def _open_engine(self) -> Iterator[qdrant_edge.EdgeShard]:
-        """Open the engine if it is closed, and convert its errors."""
+        """Give the open engine, and convert its errors; opened if it is closed."""
         import qdrant_edge as edge
 
         with points.explain_engine_errors(self._folder):

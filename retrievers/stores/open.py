@@ -23,7 +23,8 @@ class StoreOpening(NamedTuple):
     options: StoreOptions
     """The options with the location of the collection."""
     collection: str
-    """The name of the collection, which follows from its content."""
+    """The name of the collection, which follows from its content, and how it is
+    built."""
     documents: int
     """About how many documents there are: an iterator of them is not counted."""
     folder: Path
@@ -46,9 +47,9 @@ def open_store(
     """Return the store that the options name; it is opened at its first use.
 
     Args:
-        options: the experiment's, with `${NAME}` expanded.
-        content_key: what the collection holds, `<encoder fingerprint>-<corpus digest>`;
-            its name follows from that.
+        options: the experiment's; they may have `${NAME}`.
+        content_key: identifies what the collection holds; its name follows from that
+            and from how it is built (`StoreOptions.suffix`).
         documents: the number of documents, about; it decides the location if the
             options have none.
         folder: where this machine keeps collections of Qdrant Edge between runs.

@@ -1,4 +1,9 @@
-"""The options of a store."""
+"""The options of a store.
+
+They name its kind by the location, choose a location where none is given, and compute
+the size of its vectors. `open.py` opens the store, `qdrant_config.py` and `edge.py`
+hand the options to an engine.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,8 +47,8 @@ COLLECTION_OPTIONS = (
 """Options of a server's collection."""
 Quantization = Literal["scalar", "product", "binary"]
 QUANTIZATION_BITS = {"scalar": 8, "product": 2, "binary": 1}
-"""Bits of a quantised dimension: one byte; one byte for four dimensions, 16 times less;
-one bit."""
+"""Bits of a quantised dimension: one byte; one byte for four dimensions, a sixteenth of
+four floats; one bit."""
 FLOAT_BITS = 32
 """Bits of a float32."""
 INDEXED_FLOAT_BYTES = 8
@@ -198,9 +203,10 @@ class StoreOptions(Configured):
         return suffix
 
     def resolve_location(self, documents: int, form: VectorForm = "dense") -> str:
-        """Return the location, by default "csr" for sparse vectors, else by the size.
+        """Return the location; where none is set, one for the form and the size.
 
-        A small corpus is in memory, a large or approximate one in "edge".
+        By default sparse vectors are in "csr", others of a small corpus in memory,
+        those of a large or approximate one in "edge".
 
         >>> options = StoreOptions()
         >>> options.resolve_location(5_000), options.resolve_location(5_001)

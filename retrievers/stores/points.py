@@ -1,7 +1,7 @@
 """The points of a collection in any engine.
 
-Shared by stores in memory (`MatrixStore`) and by those of Qdrant: the ids of points,
-filters and vectors in the engine's form, and the one order of hits where scores tie.
+Stores in memory share `MatrixStore`; those of Qdrant the ids of points, filters and
+vectors in the engine's form; both the one order of hits where scores tie.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class MatrixStore(Store):
     _ids: list[str]
     _field_values: FieldValues
     _parts: list[Any]
-    """The encoded vectors of each upload."""
+    """The encoded vectors of each `upsert`."""
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Start an empty collection."""
@@ -71,7 +71,7 @@ class MatrixStore(Store):
         vectors: AnyVectors,
         fields: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """Add points, whose ids are new."""
+        """Add points; `finish` refuses an id that occurs twice."""
         self._ids += ids
         for document_fields in fields:
             self._field_values.add(document_fields)
@@ -221,17 +221,17 @@ def search_past_ties(
 ) -> list[Ranking]:
     """Return the best `limit` hits of each query in the one total order of `ranked`.
 
-    Sparse vectors' hits have scores above 0. Engines return equal scores in any order,
-    so which of several tied points comes last is chance. This requests more hits than
-    the limit, and four times more again for the queries whose last hit may still tie
-    with the hit at the limit.
+    Engines return equal scores in any order, so that chance decides which of several
+    tied points is within the limit. This requests more hits than the limit, and four
+    times more again for the queries whose last hit may still tie with the hit at the
+    limit. Hits of sparse vectors are only those that score above 0.
 
     Args:
         search: returns the hits of the queries at some positions, up to a limit.
         vectors: the queries' vectors.
         limit: hits to keep, at least 1.
     """
-    # A point that shares no dimension with a query is not a hit.
+    # A sparse vector that shares no dimension with the query scores 0.
     is_sparse = isinstance(vectors, SparseVectors)
 
     def resolve_ties(_: int, hits: EngineHits, requested: int) -> Ranking | None:

@@ -1,4 +1,8 @@
-"""A collection of Qdrant."""
+"""A collection of Qdrant, in this process or on a server.
+
+`connection.py` opens the client and tries requests again, `points.py` has ids, filters
+and vectors in the engine's form; `edge.py` is the store of Qdrant Edge.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,8 @@ class QdrantStore(Store):
     """
 
     always_exact = True
-    """True except on a server, which has an index: the client compares all vectors."""
+    """In this process the client compares all vectors. A server has an index: for a
+    server's URL `StoreOptions` does not read this."""
 
     def __init__(self, opening: StoreOpening) -> None:
         self.collection = opening.collection
@@ -73,8 +78,10 @@ class QdrantStore(Store):
         self._is_continued = False
         """Whether an interrupted upload is continued."""
         self._added = 0
+        """Points that `upsert` was given, also if an earlier upload had stored them."""
         self._document_ids: dict[models.ExtendedPointId, str] | None = None
-        """The document of each point, read at the first search in this process."""
+        """The document of each point of an engine in this process, read at the first
+        search; None before, and always on a server."""
 
     @property
     def approximate(self) -> bool:
@@ -169,7 +176,11 @@ class QdrantStore(Store):
         )
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Wait until all points are indexed, count them, and mark the collection."""
+        """Wait until all points are indexed, count them, and mark the collection.
+
+        Raises:
+            BackendError: other points are stored than were added, or indexing failed.
+        """
         from qdrant_client.models import HnswConfigDiff
 
         if self._options.defer_graph:
@@ -284,9 +295,10 @@ class QdrantStore(Store):
         from qdrant_client.models import CollectionStatus, OptimizersConfigDiff
 
         unchanged_config = OptimizersConfigDiff()
-        polls = 0
+        # With a threshold of the experiment, small segments may stay without index.
+        polls_left = 0
         if self.approximate and self._options.indexing_threshold is None:
-            polls = MAX_INDEX_POLLS
+            polls_left = MAX_INDEX_POLLS
         while True:
             info = self._info()
             if info is None or info.status == CollectionStatus.RED:
@@ -297,9 +309,9 @@ class QdrantStore(Store):
                 )
             if info.status == CollectionStatus.GREEN:
                 indexed = info.indexed_vectors_count or 0
-                if not polls or indexed >= (info.points_count or 0):
+                if not polls_left or indexed >= (info.points_count or 0):
                     return
-                polls -= 1
+                polls_left -= 1
             if info.status == CollectionStatus.GREY:
                 # A server that was restarted indexes at its next update.
                 self._connection.call(
@@ -368,6 +380,7 @@ class QdrantStore(Store):
         """Return the client's hits for each request."""
         responses = client.query_batch_points(self.collection, requests)
         hits = []
+        # Strict, since an answer that is missing would shift those of other queries.
         for _, response in zip(requests, responses, strict=True):
             doc_ids = [self._document_id(point) for point in response.points]
             scores = [point.score for point in response.points]
@@ -375,7 +388,7 @@ class QdrantStore(Store):
         return hits
 
     def _document_id(self, point: models.ScoredPoint) -> str:
-        """Return the document of a hit; only a server sends it with the hit."""
+        """Return the document of a hit, which a server sends with the hit."""
         if self._document_ids is not None:
             return self._document_ids[point.id]
         document_id: str = (point.payload or {})["id"]

@@ -24,12 +24,12 @@ MAX_CODE_PRODUCTS = 1 << 24
 class QuantizedStore(MatrixStore):
     """One collection of codes, one byte or bit per dimension, without full vectors.
 
-    Scores are cosines between decoded vectors: for int8 between the query's own numbers
-    and each document's levels; for binary between the bits of both, which is
-    1 - 2 x Hamming distance / dimensions; for binary-dot between the query's own
-    numbers and each document's bits (1 or -1). The levels of int8 are between the
-    smallest and the largest number of each dimension among the documents that are added
-    first.
+    Scores are cosines between decoded vectors: for binary between the bits of both,
+    which is 1 - 2 x Hamming distance / dimensions; for binary-dot between the query's
+    own numbers and each document's bits (1 or -1). For int8 it is the dot product of
+    the query at length 1 with each document's levels, whose length is only about 1. The
+    levels are between the smallest and the largest number of each dimension among the
+    documents that are added first.
     """
 
     def __init__(self, quantization: NumberFormat) -> None:

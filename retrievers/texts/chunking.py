@@ -1,4 +1,10 @@
-"""How documents are cut into passages."""
+"""How documents are cut into passages.
+
+`cut_document` gives the passages of a document, `passage_spans` their places in it. A
+passage's id is the document's with a number, so that `rank_by_best_passage` can make a
+ranking of documents out of one of passages. `placed_passages.py` finds the places of a
+ranking's passages.
+"""
 
 import hashlib
 import importlib
@@ -25,7 +31,7 @@ MAX_TOKEN_CHARACTERS = 8
 """Characters of a token on average, at most; limits how much text is counted at
 once."""
 PASSAGE_BREAK = re.compile(r"\s+|(?<=[。．！？、])")
-"""Where a passage may end: white space, or after a mark of CJK."""
+"""Where a passage may end: at white space, or after a mark of Japanese or Chinese."""
 PASSAGES_PER_DOCUMENT = 4
 """Passages that are searched for each document of a ranking, at first."""
 MEASURING_STEPS = 32
@@ -35,7 +41,7 @@ precision would hardly change where the passage ends."""
 
 PassageBoundary = Literal["words", "sentence", "heading"]
 """Where passages end: between words; after a sentence or a paragraph; or before a
-heading of Markdown."""
+heading of Markdown. Without any of them see `Chunk.by`."""
 
 
 class PassageInContext(NamedTuple):
@@ -83,7 +89,7 @@ class Chunk(StrictTable):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
-        """Raise InputError if the options contradict each other."""
+        """Refuse options that contradict each other, and a size that is missing."""
         with as_validation_error():
             if self.call:
                 options = (self.size, self.overlap, self.unit, self.by)
@@ -93,18 +99,18 @@ class Chunk(StrictTable):
                 return self
             if self.size is None:
                 remedy = "{ size = 800, overlap = 100 }"
-                raise InputError(Problem("size", "is missing, or below 1", remedy))
+                raise InputError(Problem("size", "is missing", remedy))
             if self.overlap >= self.size:
                 problem = f"{self.overlap} is not between 0 and the size, {self.size}"
                 raise InputError(Problem("overlap", problem))
         return self
 
     def with_token_counter(
-        self, lengths: Callable[[Sequence[str], Role], Tokens]
+        self, count: Callable[[Sequence[str], Role], Tokens]
     ) -> Self:
         """Return the same options with a function that counts the tokens of texts."""
         chunks = self.model_copy()
-        chunks._count = lengths
+        chunks._count = count
         return chunks
 
     @property
@@ -155,8 +161,8 @@ class Chunk(StrictTable):
 def cut_document(document: Document, chunks: Chunk) -> list[Document]:
     """Cut a document's text; each passage has the title, and the id with a number.
 
-    A passage ends at the last white space or Japanese sentence mark of its second half,
-    if there is one, or as `by` and `call` define it.
+    A passage ends at the last white space, or Japanese or Chinese mark, of its second
+    half, if there is one, or as `by` and `call` define it.
 
     >>> document = Document("d", "", "one two three four")
     >>> [p.text for p in cut_document(document, Chunk(size=8, overlap=2))]
@@ -194,7 +200,10 @@ def passage_spans(document: Document, chunks: Chunk) -> list[Span | None]:
 
 
 def _cut_text(document: Document, chunks: Chunk) -> list[_Cut]:
-    """Return the passages of a document's text; they are not empty if it is not."""
+    """Return the passages of a document's text, without blank ones.
+
+    A blank text has one passage, which is blank: the document may have a title.
+    """
     text = document.text.strip()
     if chunks.call:
         cuts = _cut_by_function(chunks.call, text)
@@ -202,11 +211,11 @@ def _cut_text(document: Document, chunks: Chunk) -> list[_Cut]:
         cuts = _cut_by_sentences(document.title, text, chunks)
     else:
         cuts = _cut_by_words(document.title, text, chunks)
-    stripped = len(document.text) - len(document.text.lstrip())
+    leading_count = len(document.text) - len(document.text.lstrip())
     placed: list[_Cut] = []
     for cut in cuts:
         if cut.text or not text:
-            start = None if cut.start is None else cut.start + stripped
+            start = None if cut.start is None else cut.start + leading_count
             placed.append(_Cut(cut.text, start))
     return placed
 
@@ -217,7 +226,11 @@ def _stripped_cut(text: str, start: int) -> _Cut:
 
 
 def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[_Cut]:
-    """Return passages that end at white space or Japanese sentence marks."""
+    """Return passages that end at breaks (`PASSAGE_BREAK`), or where there is no room.
+
+    The room of a passage is its length in characters: the size, or about as many as
+    have so many tokens.
+    """
     size = chunks.size or 1
     longest = MAX_TOKEN_CHARACTERS * size
     counter = chunks.token_counter
@@ -230,8 +243,8 @@ def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[_Cut]:
             room = measure.fitting_characters(text[start : start + longest])
         if room >= len(text) - start:
             return [*passages, _stripped_cut(text[start:], start)]
-        overlap = room * chunks.overlap // size
-        window = text[start : start + room + 1]
+        overlap = room * chunks.overlap // size  # in characters
+        window = text[start : start + room + 1]  # a break may be right after the room
         # A passage that ends between words may be short; any other has at least half
         # of its room, and more than the overlap.
         shortest = 0 if chunks.by else max(room // 2, overlap)
@@ -332,7 +345,7 @@ class _TokenMeasure:
     def fitting_characters(self, text: str) -> int:
         """Return how many leading characters of a text fit into a passage, about.
 
-        An interpolation search: `low` characters are known to fit, `high` are not.
+        An interpolation search: `low` characters fit, `high` do not.
         """
         high = len(text)
         high_tokens = self.count_tokens(text)
@@ -368,6 +381,9 @@ def passages_in_context(
 ) -> Iterator[PassageInContext]:
     """Yield the texts of a corpus to embed, each with the document read with it.
 
+    Blank documents are left out. A document is read with its passages if the encoder is
+    `contextual`, or by late chunking.
+
     >>> documents = [Document("d", "t", "a b")]
     >>> late = Chunk(size=1, late=True)
     >>> passages = passages_in_context(documents, late, contextual=False)
@@ -385,11 +401,11 @@ def passages_in_context(
 
 
 PlacePassages = Callable[[Ranking], list[Passage] | None]
-"""Finds the passages of a ranking by their ids in the documents."""
+"""Finds the passages of a ranking in their documents; None if one is not there."""
 
 
 def _place_none(_: Ranking) -> None:
-    """Find no passage."""
+    """Return None: the passages of a ranking stay unknown."""
 
 
 def document_of_passage(passage_id: str) -> str:

@@ -16,9 +16,13 @@ from harness.records.results import read_results
 from harness.report.query_evidence import unpack_json
 from harness.report.write import write_report
 from harness.running.options import RunOptions
-from retrievers.agents.grep import grep
+from retrievers.agents.grep import PatternError, grep
+from retrievers.agents.toolbox import Toolbox
+from retrievers.cache import Cache
 from retrievers.document import Document
 from retrievers.errors import BackendError
+from retrievers.meter import Meter
+from retrievers.resources import Corpus, Resources
 from tests.support import small
 from tests.support.agent_fake import (
     AgentProvider,
@@ -349,13 +353,31 @@ def test_grep_takes_lines_in_order_and_refuses_what_is_no_expression() -> None:
         "train",
         "boat",
     ]
-    with pytest.raises(Exception, match="not a regular expression"):
+    with pytest.raises(PatternError, match="not a regular expression"):
         grep(documents, "(")
 
 
-def test_an_agent_outside_a_run_says_so() -> None:
-    from retrievers.agents.toolbox import Toolbox
-    from retrievers.meter import Meter
-
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("grep", '{"pattern": "a"}'), ("read", '{"doc_id": "a"}')]
+)
+def test_an_agent_outside_a_run_says_so(tool: str, arguments: str) -> None:
     with pytest.raises(BackendError, match="in a run"):
-        Toolbox({}, ["grep"], 5).use("grep", '{"pattern": "a"}', Meter())
+        Toolbox({}, [tool], 5).use(tool, arguments, Meter())
+
+
+@pytest.mark.parametrize(
+    ("doc_id", "text"),
+    [("blank", "(no text)"), ("nobody", "error: there is no document 'nobody'")],
+)
+def test_a_document_without_text_is_not_a_missing_one(
+    cache: Cache, doc_id: str, text: str
+) -> None:
+    document = Document("blank", "", "")
+    corpus = Corpus(
+        lambda: iter([document]),
+        1,
+        lambda ids: {document.id: document} if document.id in ids else {},
+    )
+    toolbox = Toolbox({}, ["read"], 5)
+    toolbox.setup(Resources(corpus, cache))
+    assert toolbox.use("read", f'{{"doc_id": "{doc_id}"}}', Meter()).text == text

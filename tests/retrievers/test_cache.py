@@ -312,6 +312,7 @@ def narrower(vectors, texts):
     [
         (lambda vectors, _: vectors[:2], "returned 2 vectors for 3", 0),
         (lambda vectors, _: vectors[[0, 1, 2, 2]], "returned 4 vectors for 3", 0),
+        (lambda vectors, _: vectors[:, 0], r"returned vectors of shape \(3,\)", 0),
         (lambda vectors, _: vectors * [[1], [np.nan], [1]], "text 2 of 3 has NaN", 0),
         (narrower, "2 dimensions where others have 3", 3),
     ],

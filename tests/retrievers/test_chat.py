@@ -41,6 +41,16 @@ def ask(cache):
     return asked
 
 
+@pytest.mark.parametrize("base_url", ["", "https://api.openai.com/v1"])
+def test_openais_server_needs_its_key_also_if_its_address_is_written(base_url):
+    with pytest.raises(InputError, match="OPENAI_API_KEY: is not set"):
+        ChatModel("judge", base_url=base_url).check()
+
+
+def test_another_server_does_not_need_openais_key():
+    ChatModel("judge", base_url="http://localhost:8000/v1").check()
+
+
 def test_every_prompt_gets_its_own_reply_and_none_is_sent_twice(ask):
     with serving(ChatProvider(reply=lambda user: f"re: {user}")) as provider:
         meter = Meter()

@@ -1,5 +1,6 @@
 """External retrievers: saved runs, functions, fakes of search endpoints."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -205,6 +206,26 @@ def test_a_users_function_may_be_async(tmp_path, monkeypatch):
     assert answers_of(results, "ids") == {"q-rails": ("car", "train")}
     assert answers_of(results, "pairs") == {"q-rails": ("car", "train")}
     assert results.costs[results.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
+
+
+async def search_rails(query, depth):
+    await asyncio.sleep(0)
+    return ["car", "train"][:depth] if "rails" in query else []
+
+
+def test_a_function_given_in_python_may_be_async():
+    rankings = Function(search_rails).search(QUERIES, 2, Meter())
+    answers = [ranking.doc_ids for ranking in rankings if ranking.doc_ids]
+    assert answers == [("car", "train")]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_async_function_is_called_where_an_event_loop_runs_as_in_a_notebook():
+    async def cell():
+        return Function(search_rails).search(QUERIES, 2, Meter())
+
+    rankings = asyncio.run(cell())
+    assert [ranking.doc_ids for ranking in rankings].count(("car", "train")) == 1
 
 
 @pytest.mark.parametrize(

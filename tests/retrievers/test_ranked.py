@@ -20,6 +20,7 @@ from harness.experiment import parse_experiment
 from harness.measures import parse_measure_list
 from harness.scoring.conventions import RunConventions
 from harness.scoring.trec_runs import score_trec_runs
+from retrievers.bm25 import BM25
 from retrievers.errors import InputError
 from retrievers.files import trec_files, trec_lines
 from retrievers.files.trec_columns import parse_columns
@@ -268,9 +269,9 @@ def test_a_hit_below_the_minimum_keeps_its_place(minimum):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"weights": [1]}, "weights has 1 numbers for 2 retrievers"),
-        ({"weights": [0, 0]}, "weights are all 0"),
-        ({"minimum": [0, -1]}, "minimum has no effect on rrf"),
+        ({"weights": [1]}, "weights: has 1 numbers for 2 retrievers"),
+        ({"weights": [0, 0]}, "weights: are all 0"),
+        ({"minimum": [0, -1]}, "minimum: has no effect on rrf"),
         ({"method": "convex", "weights": [-1, 1]}, r"weights\[0\]: -1"),
     ],
 )
@@ -289,6 +290,27 @@ def test_weights_that_do_not_fit_are_refused(keys, message):
                 "retrievers": blocks,
             }
         )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"weights": (1,)},
+            r"^weights: has 1 numbers for 2 retrievers \(give one for each of `of`\)$",
+        ),
+        (
+            {"method": "convex", "minimum": (0, -1, 0)},
+            "^minimum: has 3 numbers for 2 retrievers",
+        ),
+        ({"weights": (0, 0)}, "^weights: are all 0"),
+        ({"minimum": (0, -1)}, "^minimum: has no effect on rrf"),
+        ({"method": "rff"}, r"^method: 'rff' .* \(did you mean 'rrf'\?\)$"),
+    ],
+)
+def test_a_fusion_made_in_python_refuses_what_does_not_fit_its_parts(options, message):
+    with pytest.raises(InputError, match=message):
+        Fused([BM25(), BM25(b=0.5)], **options)
 
 
 ODD = " %\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003\u2028\u2029\u3000"

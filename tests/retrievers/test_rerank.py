@@ -295,6 +295,23 @@ def test_every_dialect_reranks_and_gets_each_request_once(dialect, cache):
         assert len(provider.requests) == 7
 
 
+def test_a_list_with_one_text_twice_is_paid_for_once(cache):
+    same_texts = [Document(name, "", "the wing") for name in ("d1", "d2")]
+    documents = {document.id: document for document in same_texts}
+    candidates = [ranked(list(documents), [2, 1])]
+    with serving(RerankProvider(dialect="tei")) as provider:
+        reranked = reranking(
+            service(provider),
+            cache,
+            lambda ids: {doc_id: documents[doc_id] for doc_id in ids},
+        )
+        first, second = (
+            reranked.rerank(ASKED[:1], candidates, Meter()) for _ in range(2)
+        )
+    assert first == second
+    assert len(provider.requests) == 1
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_block_of_a_reranker_is_ready(dialect):
     with serving(RerankProvider(dialect=dialect)) as provider:

@@ -67,6 +67,15 @@ def test_a_server_that_is_overloaded_for_a_while_cuts_nothing():
     assert embedded.truncated_tokens.tolist() == [0]
 
 
+@pytest.mark.parametrize("error_count", [2, 3])
+def test_a_text_that_is_refused_after_errors_is_cut(error_count):
+    # The errors meet the whole text twice, then its shortest beginning.
+    script = ["500"] * error_count
+    with serving(OpenAIProvider(script, max_tokens=100)) as provider:
+        embedded = embed(provider, [LONG])
+    assert np.array_equal(embedded.vectors, real_vectors([LONG[: len(LONG) // 2]]))
+
+
 def test_a_text_no_longer_than_one_that_passed_is_never_cut():
     with serving(OpenAIProvider(["", "500", "500", "500"])) as provider:
         encoder = OpenAIEncoder("m", base_url=provider.url, concurrency=1)

@@ -66,7 +66,7 @@ class OverStore(Dense):
     def _fresh(self) -> bool:
         return self._anew
 
-    def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
+    def _open_collection(self, documents: Iterable[Document], meter: Meter) -> Store:
         return self._open(meter)
 
 

@@ -162,10 +162,19 @@ def signed_tick_labels(ticks: Sequence[float]) -> list[str]:
     return tick_labels(ticks, "+")
 
 
+def vector_size_text(size: float) -> str:
+    """The size of vectors; a retriever without any has none, not 0 bytes.
+
+    >>> vector_size_text(280_000), vector_size_text(0)
+    ('280 kB', 'none')
+    """
+    return byte_size_text(size) if size else "none"
+
+
 PRICE_TICK_LABELS: dict[str, TickLabels] = {
     "dollars": lambda ticks: [f"${number_text(value)}" for value in ticks],
     "ms": lambda ticks: [number_text(value) for value in ticks],
-    "bytes": lambda ticks: [byte_size_text(value) for value in ticks],
+    "bytes": lambda ticks: [vector_size_text(value) for value in ticks],
 }
 """TickLabels of a price axis by unit: half a dollar is $0.5, not 500m."""
 

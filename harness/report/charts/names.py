@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product, starmap
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from harness.pages import visible_text
 from harness.report.charts.elements import (
     LINE_HEIGHT,
     Point,
+    draw_side_text,
     join_elements,
     svg_element,
     text_width,
@@ -21,21 +23,39 @@ ROW_HEIGHT = 24.0
 """Height of a row in pixels."""
 
 
-NAME_SIDES = ("left", "right")
-"""How a name is aligned.
-
-"left" begins right of its point, "right" ends left of it.
-"""
 NAME_OFFSET = 7.0
-"""Pixels between a point and its name."""
-NAME_RISE = 9.0
-"""Pixels by which a name is above its point."""
+"""Pixels between a point and its name, across."""
+BESIDE = 4.0
+ABOVE = -9.0
+BELOW = 17.0
+"""Baselines of a name, in pixels below the middle of its point."""
 LETTER_WIDTH = 6.5
 """Pixels of a letter, on average."""
+LETTER_RISE = 4.0
+"""Pixels from a baseline up to the middle of the letters."""
 NAME_HEIGHT = 14.0
 """Pixels of a line with a name."""
-POINT_RADIUS = 6.0
-"""Half of a point's size in pixels."""
+POINT_RADIUS = 8.0
+"""Half the square around a point that no other name enters: else it seems its own."""
+
+
+class NamePlace(NamedTuple):
+    """The place of a name beside its point."""
+
+    baseline: float
+    anchor: str
+    """"start": it begins right of the point; "end": it ends left of it."""
+
+    @property
+    def offset(self) -> float:
+        """Where it begins or ends, in pixels right of the point."""
+        return NAME_OFFSET if self.anchor == "start" else -NAME_OFFSET
+
+    def draw(self, name: str, color: str = INK_SHADE.light) -> Markup:
+        """The name, in a group that is moved to the point."""
+        return draw_side_text(
+            name, self.offset, self.baseline, anchor=self.anchor, color=color
+        )
 
 
 class RowLayout(NamedTuple):
@@ -125,9 +145,12 @@ class _Box(NamedTuple):
 
 
 def place_names(
-    centres: Mapping[str, tuple[float, float]], left: float, right: float
-) -> dict[str, str]:
-    """Return name -> its side, for the points that have room.
+    centres: Mapping[str, tuple[float, float]],
+    left: float,
+    right: float,
+    baselines: Sequence[float],
+) -> dict[str, NamePlace]:
+    """Return name -> its place, for the points that have room.
 
     The best points choose first.
 
@@ -135,33 +158,37 @@ def place_names(
         centres: name -> position of its point; the highest is the best.
         left: start of the chart.
         right: end of the chart.
+        baselines: those that are tried, in their order.
     """
     points = {name: _point_box(*centre) for name, centre in centres.items()}
-    sides: dict[str, str] = {}
+    places: dict[str, NamePlace] = {}
     name_boxes: list[_Box] = []
     for name in sorted(centres, key=lambda name: centres[name][1]):
         x, y = centres[name]
         obstacles = [box for other, box in points.items() if other != name]
         obstacles += name_boxes
         in_left_half = x <= (left + right) / 2
-        for side in NAME_SIDES if in_left_half else NAME_SIDES[::-1]:
-            box = _name_box(name, x, y, side)
+        anchors = ("start", "end") if in_left_half else ("end", "start")
+        for place in starmap(NamePlace, product(baselines, anchors)):
+            box = _name_box(name, x, y, place)
             if box.left < left or box.right > right:
                 continue
             if any(box.overlaps(obstacle) for obstacle in obstacles):
                 continue
-            sides[name] = side
+            places[name] = place
             name_boxes.append(box)
             break
-    return sides
+    return places
 
 
 def _point_box(x: float, y: float) -> _Box:
     return _Box(x - POINT_RADIUS, x + POINT_RADIUS, y - POINT_RADIUS, y + POINT_RADIUS)
 
 
-def _name_box(name: str, x: float, y: float, side: str) -> _Box:
+def _name_box(name: str, x: float, y: float, place: NamePlace) -> _Box:
     length = LETTER_WIDTH * len(name)
-    left = x + NAME_OFFSET if side == "left" else x - NAME_OFFSET - length
-    middle = y - NAME_RISE
+    left = x + place.offset
+    if place.anchor == "end":
+        left -= length
+    middle = y + place.baseline - LETTER_RISE
     return _Box(left, left + length, middle - NAME_HEIGHT / 2, middle + NAME_HEIGHT / 2)

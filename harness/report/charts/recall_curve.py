@@ -13,14 +13,13 @@ from harness.report.charts.elements import (
     MarkFact,
     Point,
     draw_interval_point,
-    draw_side_text,
     join_elements,
     pixel_text,
     svg_element,
     wrap_title,
 )
 from harness.report.charts.figure import Plot
-from harness.report.charts.names import place_names
+from harness.report.charts.names import ABOVE, NamePlace, place_names
 from harness.report.numbers import number_text
 
 PLOT_LEFT = 44.0
@@ -70,7 +69,8 @@ def draw_recall_curves(curves: Mapping[str, RecallCurve], width: float) -> Plot:
             for point in curve.points
         ]
     ends = {retriever: positions[-1] for retriever, positions in centres.items()}
-    sides = place_names(ends, PLOT_LEFT, right)
+    # Beside or below its point a name would lie on the line that ends there.
+    places = place_names(ends, PLOT_LEFT, right, (ABOVE,))
     body = [
         axes.draw_vertical_axis(recall_axis, (PLOT_LEFT, right)),
         axes.draw_horizontal_axis(
@@ -81,8 +81,8 @@ def draw_recall_curves(curves: Mapping[str, RecallCurve], width: float) -> Plot:
         body.append(_draw_line(centres[retriever], color))
         for point, centre in zip(points, centres[retriever], strict=True):
             is_last = point is points[-1]
-            side = sides.get(retriever) if is_last else None
-            body.append(_draw_point(retriever, point, centre, color, side=side))
+            place = places.get(retriever) if is_last else None
+            body.append(_draw_point(retriever, point, centre, color, place=place))
     title_lines = wrap_title(TOKENS_TITLE, width)
     height = bottom + LINE_HEIGHT * (2 + len(title_lines))
     return Plot(width, height, join_elements(body))
@@ -99,7 +99,12 @@ def _draw_line(positions: Sequence[Point], color: str) -> Markup:
 
 
 def _draw_point(
-    retriever: str, point: RecallPoint, centre: Point, color: str, *, side: str | None
+    retriever: str,
+    point: RecallPoint,
+    centre: Point,
+    color: str,
+    *,
+    place: NamePlace | None,
 ) -> Markup:
     facts = [
         MarkFact("retriever", retriever),
@@ -107,9 +112,5 @@ def _draw_point(
         MarkFact("recall", point.recall),
     ]
     span = Line(centre.x, centre.x, centre.y, centre.y)
-    side_text: str | Markup = ""
-    if side == "left":
-        side_text = draw_side_text(retriever, 7, -9, color=color)
-    elif side is not None:
-        side_text = draw_side_text(retriever, -7, -9, anchor="end", color=color)
+    side_text = place.draw(retriever, color) if place else ""
     return draw_interval_point(span, centre, color, facts, side_text=side_text)

@@ -19,7 +19,7 @@ from harness.report.charts.elements import (
     wrap_title,
 )
 from harness.report.charts.figure import Plot
-from harness.report.charts.names import place_names
+from harness.report.charts.names import ABOVE, BELOW, BESIDE, NamePlace, place_names
 from harness.report.palette import BACKGROUND_SHADE, MUTED_SHADE
 
 TRADE_OFF_PADDING = 24.0
@@ -89,7 +89,7 @@ def draw_trade_off(
         for dot in dots
         if dot.is_named
     }
-    sides = place_names(centres, PLOT_LEFT, right)
+    places = place_names(centres, PLOT_LEFT, right, (BESIDE, ABOVE, BELOW))
     axis_title = price.title
     if trade_off_axes.price.logarithmic:
         axis_title += ", log scale"
@@ -105,14 +105,14 @@ def draw_trade_off(
     ]
     for dot in dots:
         centre = trade_off_axes.centre(dot.price, dot.mean)
-        body.append(_draw_dot(dot, centre, price, sides.get(dot.retriever)))
+        body.append(_draw_dot(dot, centre, price, places.get(dot.retriever)))
     title_lines = wrap_title(axis_title, width)
     height = bottom + LINE_HEIGHT * (2 + len(title_lines))
     return Plot(width, height, join_elements(body))
 
 
 def _draw_dot(
-    dot: PricedMean, centre: Point, price: CostKind, side: str | None
+    dot: PricedMean, centre: Point, price: CostKind, place: NamePlace | None
 ) -> Markup:
     """Draw a dot with its name and its numbers."""
     cost = f"{price.title} {price.cost_text(dot.price)}"
@@ -129,7 +129,7 @@ def _draw_dot(
         # Without a stroke, as large as a ring with one.
         circle = svg_element("circle", r=5.5, fill=dot.color)
     tooltip = svg_element("title", visible_text(numbers))
-    name = _draw_name(dot.retriever, side)
+    name = place.draw(dot.retriever) if place else Markup("")
     position = f"translate({pixel_text(centre.x)} {pixel_text(centre.y)})"
     return svg_element("g", join_elements([tooltip, circle, name]), transform=position)
 
@@ -150,12 +150,3 @@ def _trade_off_axes(dots: Sequence[PricedMean], right: float) -> TradeOffAxes:
         ),
         quality=Axis(*axes.axis_ends(ends), bottom, PLOT_TOP),
     )
-
-
-def _draw_name(name: str, side: str | None) -> Markup:
-    """Return the name beside its point; "" if it has no room."""
-    if side is None:
-        return Markup("")
-    if side == "left":
-        return draw_side_text(name, 7, -9)
-    return draw_side_text(name, -7, -9, anchor="end")

@@ -103,7 +103,7 @@ def measures_sentence(view: View) -> str:
     led = len(measures_by_winner.pop(leader, ()))
     sentence = f"{leader} has the best mean on {led} of {len(view.measures)} measures"
     if shared:
-        sentence += f", together with another on {join_names(shared)}"
+        sentence += f", shared on {join_names(shared)}"
     others = [
         f"{name} on {join_names(measures)}"
         for name, measures in measures_by_winner.items()

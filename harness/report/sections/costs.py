@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.records import CostRow, Results
+from harness.report.charts.axes import vector_size_text
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
 from harness.report.numbers import (
-    byte_size_text,
     number_text,
     score_text,
     whole_milliseconds_text,
@@ -38,7 +38,7 @@ COST_KINDS = {
         "bytes of vectors",
         "bytes",
         lambda cost: cost.vector_bytes,
-        byte_size_text,
+        vector_size_text,
     ),
 }
 """In the order of the page.

@@ -1,4 +1,6 @@
-"""The queries on which the leader fails.
+"""The queries on which a retriever fails.
+
+It is the one that the verdict says to keep, else the leader.
 
 Each is a card, the largest loss first, as far as the page has room; the others go to a
 page of their own. The slices and groups that they are sorted into are those of
@@ -31,9 +33,9 @@ from harness.report.sections.failing_slices import (
 from harness.report.sections.query_groups import (
     QueryGroup,
     group_queries,
-    leader_gaps,
     order_by_loss,
-    rivals_of_leader,
+    query_rivals,
+    score_gaps,
 )
 from harness.report.templates import Section
 from harness.report.view import View
@@ -101,21 +103,21 @@ def _build_section(view: View, max_bytes: int) -> Section[FailsContext]:
 
 
 def loss_sentence(view: View) -> str:
-    """How many queries the leader lost, and which one is shown."""
-    leader = view.evaluation.leader
+    """How many queries the examined retriever lost, and which one is shown."""
+    examined = view.examined
     if len(view.ranked) == 1:
         return f"This query scores lowest of {count_of(view.n, 'query')}."
-    gaps = leader_gaps(view)
+    gaps = score_gaps(view)
     lost = sum(gap < 0 for gap in gaps)
     if not lost:
-        return f"{leader} lost no query. This one it scores lowest."
-    rivals = rivals_of_leader(view)
+        return f"{examined} lost no query. This one it scores lowest."
+    rivals = query_rivals(view)
     other = "another retriever"
     if len(rivals) == 1:
         other = rivals[0]
     elif len(rivals) < len(view.ranked) - 1:
         other = "a retriever that may be as good"
-    return f"{leader} lost {lost:,} of {count_of(view.n, 'query')} to {other}. " + (
+    return f"{examined} lost {lost:,} of {count_of(view.n, 'query')} to {other}. " + (
         "This one it lost most." if lost > 1 else "It is this one."
     )
 
@@ -125,14 +127,14 @@ def build_evidence(
 ) -> Evidence:
     """Return the rankings of the page's queries.
 
-    The queries on which the leader loses most come first, as far as there is room.
+    The largest losses come first, as far as there is room.
     """
     numbers = DocumentNumbers()
     queries = _queries_that_fit(view, numbers, max_bytes)
     groups = group_queries(view, slice_groups)
     return Evidence(
         title=visible_text(view.manifest.name),
-        section=f"where {view.evaluation.leader} fails",
+        section=f"where {view.examined} fails",
         measure=view.names[view.primary].short,
         query_count=view.n,
         cutoff=shown_hits(view),
@@ -152,7 +154,7 @@ def _queries_that_fit(
     """Return the worst queries that have room, one at least."""
     cutoff = shown_hits(view)
     properties = property_texts(view)
-    gaps = leader_gaps(view)
+    gaps = score_gaps(view)
     listed = set(view.listed_queries)
     queries: list[QueryEvidence] = []
     size = 0
@@ -214,7 +216,7 @@ def _query_evidence(
     Args:
         view: the results.
         i: index of the query.
-        gap: the leader's score less that of its best rival.
+        gap: the examined retriever's score less that of its best rival.
         numbers: gives each document of the page its number.
         cutoff: hits of a ranking that are shown.
         properties: of the query, in words.
@@ -227,6 +229,7 @@ def _query_evidence(
         hits.append(numbers.numbers(ranking.doc_ids[:cutoff]))
     scores = view.values_by_measure[view.primary]
     is_alone = len(view.ranked) == 1
+    own_place = _place(view, view.examined)
     return QueryEvidence(
         id=visible_text(query_id),
         text=view.query_text(query_id),
@@ -235,7 +238,7 @@ def _query_evidence(
         ),
         hits=tuple(hits),
         labelled=tuple(_labelled_documents(view, query_id, numbers)),
-        pair=(0, 0) if is_alone else (0, _best_rival(view, i)),
+        pair=(own_place, own_place if is_alone else _best_rival(view, i)),
         properties=properties,
         amount=score_text(gap) if is_alone else difference_text(gap),
         agents=_agent_sentences(digests, query_id),
@@ -255,11 +258,16 @@ def _agent_sentences(
 
 
 def _best_rival(view: View, i: int) -> int:
-    """The index of the leader's rival that scores best on a query."""
+    """The place of the rival that scores best on a query."""
     sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
     scores = view.values_by_measure[view.primary]
-    rivals = rivals_of_leader(view)
-    return view.ranked.index(max(rivals, key=lambda name: sign * scores[name][i]))
+    rivals = query_rivals(view)
+    return _place(view, max(rivals, key=lambda name: sign * scores[name][i]))
+
+
+def _place(view: View, retriever: str) -> int:
+    """The place of a retriever in the page's evidence."""
+    return view.ranked.index(retriever)
 
 
 def _labelled_documents(

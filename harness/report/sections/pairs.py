@@ -21,6 +21,7 @@ from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.verdicts import (
     VERDICT_SIGNS,
+    choice_sentence,
     reason_words,
     settings_sentence,
     short_settings_sentence,
@@ -144,8 +145,10 @@ def _pairs_sentence(
     view: View, comparisons: Sequence[Comparison], *, is_matrix: bool
 ) -> str:
     """How the pairs were decided; of a matrix, how many differ."""
+    choice = choice_sentence(view.evaluation.leader, view.evaluation.board)
     if not is_matrix:
-        return short_settings_sentence(view.settings, len(comparisons))
+        settings = short_settings_sentence(view.settings, len(comparisons))
+        return f"{settings} {choice}".rstrip()
     decided = sum(row.verdict.shows_difference for row in comparisons)
     equal = sum(row.verdict is Verdict.EQUIVALENT for row in comparisons)
     undecided = len(comparisons) - decided - equal
@@ -155,6 +158,8 @@ def _pairs_sentence(
         sentence += f"; {equal} {'is' if equal == 1 else 'are'} as good"
     if undecided:
         sentence += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided"
+    if choice:
+        sentence += f": p is corrected for all pairs. {choice.removesuffix('.')}"
     return f"{sentence}. ▲ the row scores higher, ▼ lower."
 
 

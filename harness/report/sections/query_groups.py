@@ -1,6 +1,6 @@
 """Queries that fail alike."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ class QueryGroup:
 
     title: str
     query_ids: tuple[str, ...]
-    """The queries, those on which the leader loses most first."""
+    """The queries, the largest losses first."""
 
     @property
     def count(self) -> int:
@@ -29,7 +29,7 @@ class QueryGroup:
 
 
 def group_queries(view: View, slices: Sequence[QueryGroup] = ()) -> list[QueryGroup]:
-    """The queries that the leader lost, those of each slice, and all.
+    """The queries that the examined retriever lost, those of each slice, and all.
 
     Args:
         view: the results.
@@ -37,49 +37,51 @@ def group_queries(view: View, slices: Sequence[QueryGroup] = ()) -> list[QueryGr
             explain` finds them.
     """
     order = order_by_loss(view)
-    gaps = leader_gaps(view)
+    gaps = score_gaps(view)
     every = QueryGroup("All queries", tuple(view.ids[i] for i in order))
     if len(view.ranked) == 1:
         return [every]
     lost = tuple(view.ids[i] for i in order if gaps[i] < 0)
-    title = f"Lost by {view.evaluation.leader}"
+    title = f"Lost by {view.examined}"
     groups = [QueryGroup(title, lost)] if lost else []
     return [*groups, *slices, every]
 
 
-def rivals_of_leader(view: View) -> tuple[str, ...]:
-    """The retrievers to which a query of the leader counts as lost."""
-    others = view.evaluation.others
+def query_rivals(view: View) -> tuple[str, ...]:
+    """The retrievers to which a query counts as lost."""
+    others = tuple(name for name in view.ranked if name != view.examined)
     if len(view.ranked) <= MAX_RIVALS:
         return others
-    worse = view.evaluation.shown_worse
+    worse: Collection[str] = view.evaluation.shown_worse
+    if view.examined != view.evaluation.leader:
+        worse = view.evaluation.board.worse
     return tuple(name for name in others if name not in worse) or others
 
 
-def leader_gaps(view: View) -> list[float]:
-    """The leader's score less that of its best rival, for each query.
+def score_gaps(view: View) -> list[float]:
+    """The examined retriever's score less that of its best rival, for each query.
 
     Below 0 where it lost. Its own score if it ran alone.
     """
     sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
     scores = view.values_by_measure[view.primary]
-    leader_scores = sign * scores[view.evaluation.leader]
-    rivals = [sign * scores[name] for name in rivals_of_leader(view)]
+    own_scores = sign * scores[view.examined]
+    rivals = [sign * scores[name] for name in query_rivals(view)]
     if not rivals:
-        gaps: list[float] = leader_scores.tolist()
+        gaps: list[float] = own_scores.tolist()
         return gaps
-    leads: list[float] = (leader_scores - np.max(rivals, axis=0)).tolist()
+    leads: list[float] = (own_scores - np.max(rivals, axis=0)).tolist()
     return leads
 
 
 def order_by_loss(view: View) -> list[int]:
-    """The indices of the queries, those on which the leader loses most first.
+    """The indices of the queries, the examined retriever's largest losses first.
 
     If it lost none, those on which it scores lowest.
     """
-    gaps = leader_gaps(view)
+    gaps = score_gaps(view)
     sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
-    scores = sign * view.values_by_measure[view.primary][view.evaluation.leader]
+    scores = sign * view.values_by_measure[view.primary][view.examined]
     if min(gaps, default=0.0) >= 0:
         gaps = scores.tolist()
     return sorted(view.order, key=lambda i: (gaps[i], view.ids[i]))

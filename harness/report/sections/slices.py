@@ -21,6 +21,7 @@ from harness.evaluation.property_slices import (
     slices_of_pair,
 )
 from harness.evaluation.verdict import TestRow
+from harness.records import DOCUMENT_LENGTH, QUERY_LENGTH, RAREST_WORD
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
@@ -402,8 +403,16 @@ def slice_label(family: str, label: str) -> str:
     >>> slice_label("field tags", "typo")
     'tags: typo'
     >>> slice_label("query length", "at most 20")
-    'query length: at most 20'
+    'query length: at most 20 characters'
+    >>> slice_label("rarest word", "at most 3")
+    'rarest word: in at most 3 documents'
+    >>> slice_label("rarest word", "above 3")
+    'rarest word: in more than 3 documents'
     """
+    if family in (QUERY_LENGTH, DOCUMENT_LENGTH):
+        label = f"{label} characters"
+    elif family == RAREST_WORD:
+        label = f"in {label.replace('above', 'more than')} documents"
     label = shorten_text(label, 4_000)
     if len(label) > 60:
         # Long names often differ only at the end.

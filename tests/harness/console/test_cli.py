@@ -93,7 +93,7 @@ REFUSED = [
     ("run --quite x", "; did you mean '--quiet'? (see harness run --help)"),
     ("cache", "Missing command (see harness cache --help)"),
     ("run x --max-cost much", "'--max-cost'"),
-    ("gate x", "Missing option"),
+    ("gate x", "'--baseline'; harness gate needs --baseline, --challenger, --margin"),
     ("report x y", "unexpected extra arg"),
     *((f"{command} nowhere", "nowhere") for command in ("run", "check", "init")),
     *(

@@ -22,6 +22,9 @@ from harness.evaluation.sweep import choose_configuration
 from harness.experiment.experiment_tables import Sweep
 from harness.pages import visible_text
 from harness.records import Results
+from harness.report.paper import citation_texts
+from harness.report.sections.pairs import pairs_section
+from harness.report.view import build_view
 from harness.stats.settings import Settings
 from harness.wording.conclusion import edge_sentence, verdict_lines
 from tests.support.scored import compare, concluded, scored
@@ -82,6 +85,18 @@ def test_the_reports_name_the_choice_and_its_star(chosen: Results) -> None:
     page = (chosen.folder / "report.html").read_text(encoding="utf-8")
     assert NOTE in visible_text(page)
     assert 'without correction">*</sup>' in page
+
+
+def test_pairs_and_quote_say_why_the_choice_shows_more_than_they_do(
+    chosen: Results,
+) -> None:
+    view = build_view(chosen)
+    reason = "needs no correction (largest p = 0.0391)."
+    pairs = pairs_section(view)
+    assert pairs is not None
+    assert pairs.context.sentence.endswith(reason)
+    quoted = {citation.title: citation.text for citation in citation_texts(view)}
+    assert quoted["Sentence"].endswith(reason)
 
 
 def test_one_rival_that_is_not_beaten_prevents_the_choice(tmp_path: Path) -> None:

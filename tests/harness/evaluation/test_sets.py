@@ -34,6 +34,7 @@ from harness.wording.sets import (
     leads_sentence,
     sets_sentence,
     sets_sentences,
+    sets_verdict,
 )
 from retrievers.errors import BackendError, InputError
 from tests.support import small
@@ -227,6 +228,19 @@ def test_a_folder_of_results_lists_the_verdict_over_the_sets(
         sum(comparison.mean(name, leader) for name in comparison.sets) / 3
     )
     assert f"sets, over 3 data sets: {leader} " in printed
+
+
+def test_the_terminal_says_the_verdict_on_all_sets_before_their_means(
+    tmp_path: Path, call: Call
+) -> None:
+    harness.run_sets(several(tmp_path))
+    printed = call("report", tmp_path / "results" / "sets", code=0).out
+    comparison = compare_sets_of_folder(read_sets(tmp_path / "results" / "sets"))
+    head, verdict, *table = printed.splitlines()
+    assert head.endswith("on 3 data sets")
+    assert verdict.startswith(sets_verdict(comparison).headline)
+    leader = comparison.ranked_retrievers[0]
+    assert any(line.startswith(leader) for line in table)
 
 
 SETS = "results/sets"

@@ -58,6 +58,24 @@ def test_a_model_that_is_neither_here_nor_reachable_is_named_before_a_run(
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "port"),
+    [
+        ("http://mirror.example", 80),
+        ("https://mirror.example", 443),
+        ("http://mirror.example:8080", 8080),
+    ],
+)
+def test_a_mirror_of_the_hub_is_reached_at_its_port(monkeypatch, endpoint, port):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setattr(weights, "getproxies", dict)
+    monkeypatch.setattr(
+        weights, "_is_reachable", lambda *address: address == ("mirror.example", port)
+    )
+    assert weights.hub_problem() == ""
+
+
+@pytest.mark.parametrize(
     ("make", "table", "sentence"),
     [
         (

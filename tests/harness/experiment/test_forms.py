@@ -18,8 +18,11 @@ from harness.report.numbers import byte_size_text, number_text
 from harness.report.sections.costs import vector_sizes
 from harness.report.write import write_report
 from harness.running.options import RunOptions
+from retrievers.dense import Dense
+from retrievers.encoders.sentence_transformers import LateInteractionEncoder
 from retrievers.local.local_model import LocalModel
-from retrievers.types import stored_facts
+from retrievers.meter import Meter
+from retrievers.types import Document, Query, stored_facts
 from tests.support import layouts, tiny
 from tests.support.small import BM25, planned, refusal
 
@@ -293,3 +296,15 @@ def test_a_dense_encoder_of_a_late_retriever_is_refused(experiment):
 def test_a_derived_form_of_sparse_vectors_is_refused(experiment, models):
     derived = f"{block(models, 'sparse')}derive = {{ dimensions = [4] }}"
     assert "derive: unknown key" in str(refusal(load, experiment(derived)))
+
+
+def test_facts_are_known_after_a_single_answer(models):
+    encoder = LateInteractionEncoder(model=str(models["multivector"]), device="cpu")
+    retriever = Dense(encoder)
+    texts = [Document(id_, "", text) for id_, (_, text) in DOCUMENTS.items()]
+    retriever.index(texts, Meter())
+    retriever.answer(Query("q1", QUERIES["q1"]), 3, Meter())
+    vectors = retriever.facts.vectors
+    assert vectors.dimensions > 0
+    # The model reads at most ten tokens of a document.
+    assert 0 < vectors.tokens_per_text <= 10

@@ -269,6 +269,25 @@ def test_a_query_is_found_and_its_pair_is_chosen(opened):
     assert after["hits"] != before["hits"]
 
 
+def listed_ids(opened):
+    titles = opened.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((row) => row.title)",
+        QUERY_BUTTONS,
+    )
+    return [title.partition(":")[0] for title in titles]
+
+
+def test_a_search_goes_beyond_the_group_and_says_if_nothing_is_found(opened):
+    settled(opened)
+    write_in(opened, "#find", "q")  # every id has it
+    all_ids = listed_ids(opened)
+    assert len(all_ids) == 20
+    write_in(opened, "#find", all_ids[-1])
+    assert listed_ids(opened) == [all_ids[-1]]
+    write_in(opened, "#find", "no such query")
+    assert texts(opened, "#found li") == ["No query found."]
+
+
 def test_next_and_previous_go_through_the_group(opened):
     settled(opened)
     first = texts(opened, "#asked")

@@ -13,7 +13,7 @@ from harness.report import palette
 from harness.report.charts.axes import Axis
 from harness.report.charts.figure import draw_figure, svg_file
 from harness.report.charts.forest import ForestRow, draw_forest
-from harness.report.charts.names import place_names
+from harness.report.charts.names import ABOVE, BELOW, BESIDE, place_names
 from harness.wording.verdicts import STANDING_WORDS
 from retrievers.errors import InputError
 from tests.support import small
@@ -65,7 +65,7 @@ def linear(color):
                 "large": (0.64, 0.13),
             },
             False,
-            {"bm25": "left", "ada": "left", "small": "left", "large": "right"},
+            {"bm25": "start", "ada": "start", "small": "start", "large": "end"},
             id="at different prices",
         ),
         pytest.param(
@@ -76,7 +76,7 @@ def linear(color):
                 "z": (10.0, 0.1),
             },
             False,
-            {"named": "right"},
+            {"named": "end"},
             id="beside another point",
         ),
         pytest.param(
@@ -88,13 +88,13 @@ def linear(color):
         pytest.param(
             {"n" * 90: (1.0, 0.5), "b": (2.0, 0.2)},
             False,
-            {"n" * 90: None, "b": "right"},
+            {"n" * 90: None, "b": "end"},
             id="wider than the chart",
         ),
         pytest.param(
             {"a": (1.0, 0.5), "b": (10.0, 0.5), "c": (10_000.0, 0.5)},
             True,
-            {"a": "left", "b": "left", "c": "right"},
+            {"a": "start", "b": "start", "c": "end"},
             id="logarithmic",
         ),
     ],
@@ -107,8 +107,24 @@ def test_names_are_placed_beside_points_with_room(points, logarithmic, expected)
         name: (price_axis.position(price), mean_axis.position(mean))
         for name, (price, mean) in points.items()
     }
-    sides = place_names(centres, 0.0, 534.0)
-    assert {name: sides.get(name) for name in expected} == expected
+    places = place_names(centres, 0.0, 534.0, (ABOVE,))
+    anchors = {name: place.anchor for name, place in places.items()}
+    assert {name: anchors.get(name) for name in expected} == expected
+
+
+def test_a_name_between_two_points_is_beside_or_below_its_own():
+    # In a column, 15 and 23 pixels apart: above the third is also below the second.
+    centres = {"first": (500.0, 10.0), "second": (500.0, 25.0), "third": (500.0, 48.0)}
+    places = place_names(centres, 0.0, 534.0, (BESIDE, ABOVE, BELOW))
+    assert {name: place.baseline for name, place in places.items()} == {
+        "first": BESIDE,
+        "second": BESIDE,
+        "third": BESIDE,
+    }
+    above = place_names(centres, 0.0, 534.0, (ABOVE, BELOW))
+    assert above["first"].baseline == ABOVE
+    assert "second" not in above
+    assert above["third"].baseline == BELOW
 
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])

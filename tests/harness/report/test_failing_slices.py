@@ -8,11 +8,12 @@ from harness.evaluation.explain import explain_results
 from harness.records import Results
 from harness.report.sections import slices
 from harness.report.sections.failing_slices import failing_slices, property_texts
-from harness.report.sections.fails import fails_section
+from harness.report.sections.fails import fails_section, loss_sentence
 from harness.report.sections.slices import compare_slices, view_slices
 from harness.report.view import View, build_view
+from harness.wording.conclusion import verdict_lines
 from harness.wording.explanation import explanation_sentences
-from tests.support import small
+from tests.support import small, successes
 from tests.support.planted import QUOTED, planted_results
 
 
@@ -83,11 +84,11 @@ def test_markdown_has_the_sentences(planted: Results) -> None:
 def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None:
     texts = property_texts(view)
     expected = [
-        "query length: 6",
+        "query length: 6 characters",
         "quotation marks: yes",
         "rarest word: in 1 document",
         "shared words: 100 %",
-        "document length: 32",
+        "document length: 32 characters",
     ]
     assert texts["q0"] == expected
     queries = fails_section(view).context.browser.evidence.queries
@@ -111,3 +112,18 @@ def test_queries_fail_alike_only_where_a_slice_is_named(
     for results, is_named in ((planted, True), (few, False)):
         page = (results.folder / "report.html").read_text(encoding="utf-8")
         assert ("Queries that fail alike" in page) is is_named
+
+
+def test_the_queries_are_those_of_the_retriever_to_keep(tmp_path: Path) -> None:
+    # "a" has the highest mean; it is not shown to beat "b", which beats "c".
+    missed = {"a": {0}, "b": {0, 1}, "c": set(range(20))}
+    view = build_view(successes.ran(tmp_path, missed, baseline="b"))
+    assert view.evaluation.leader == "a"
+    assert verdict_lines(view.evaluation).headline == "Keep b"
+    browser = fails_section(view).context.browser
+    assert browser.evidence.groups[0].title == "Lost by b"
+    lost = f"b lost 1 of {view.n} queries to another retriever."
+    assert loss_sentence(view) == f"{lost} It is this one."
+    names = view.ranked
+    assert {names[query.pair[0]] for query in browser.evidence.queries} == {"b"}
+    assert names[browser.evidence.queries[0].pair[1]] == "a"

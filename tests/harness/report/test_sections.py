@@ -601,5 +601,5 @@ def test_a_best_mean_that_two_retrievers_share_is_called_so(view):
     summary["R@2"] = dict.fromkeys(view.ranked, leader)
     evaluation = view.evaluation.model_copy(update={"summary": summary})
     sentence = measures_sentence(replace(view, evaluation=evaluation))
-    assert "together with another on R@2" in sentence
+    assert "shared on R@2" in sentence
     assert "together" not in measures_sentence(view)

@@ -121,6 +121,22 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
         )
 
 
+def test_a_text_that_a_file_repeats_hides_no_other(tmp_path):
+    first, second = b"a" * 16, b"b" * 16
+    vectors = np.array([[1, 0], [1, 0], [0, 2]], dtype=np.float32)
+    counts = np.zeros(3, dtype=np.int64)
+    table = vector_table(
+        ["1", "1", "2"], [first, first, second], Embedded(vectors, counts, counts)
+    )
+    write(tmp_path / "v", "m-1", "document", table)
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        [imported] = import_vectors(cache, str(tmp_path / "v"))
+        positions, cached = cache.get([second])
+    assert imported == ImportedVectors("m-1", "document", rows=2, known=1)
+    assert positions.tolist() == [0]
+    assert cached.vectors.tolist() == [[0, 2]]
+
+
 @pytest.mark.parametrize(
     ("location", "manifest", "more", "message"),
     [

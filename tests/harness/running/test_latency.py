@@ -191,7 +191,7 @@ def test_a_missing_price_and_a_missing_time_say_why(
     assert time not in first
     again = call("run", path, "--results", tmp_path / "new", code=0).out
     assert price in again
-    assert f"{time} [latency] measures it." in " ".join(again.split())
+    assert f"{time} Add [latency] to measure it." in " ".join(again.split())
 
 
 def test_percentiles_are_those_of_the_timed_queries() -> None:

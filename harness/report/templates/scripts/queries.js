@@ -1,11 +1,13 @@
 // The list of queries; the address has the query and the pair.
 const ROW = 27, FEWEST_ROWS = 4, MOST_ROWS = 8;
 const listedQueries = () => evidence.groups[state.group]?.[2] ?? [];
+// What is searched for may be outside the group: an id of a warning is, as a rule.
 const matching = () => {
   const words = fold($("find").value.trim());
-  return listedQueries().filter((number) => {
+  if (!words) return listedQueries();
+  return [...evidence.queries.keys()].filter((number) => {
     const { id, text } = queryOf(number);
-    return !words || fold(`${id} ${text}`).includes(words);
+    return fold(`${id} ${text}`).includes(words);
   });
 };
 const listButton = (text, amount, act) => {
@@ -19,8 +21,8 @@ const drawList = () => {
   const list = $("found"), numbers = matching(), words = $("find").value;
   const room = state.all || words ? numbers.length : Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, Math.floor(list.clientHeight / ROW) - 1));
   const rows = numbers.slice(0, room).map((number) => {
-    const { text, amount } = queryOf(number), press = listButton(text, amount, () => openQuery(number));
-    press.title = text;
+    const { id, text, amount } = queryOf(number), press = listButton(text, amount, () => openQuery(number));
+    press.title = `${id}: ${text}`;
     press.firstChild.lang = $("asked").lang;
     press.ariaPressed = String(number === state.query);
     press.dataset.query = number;
@@ -28,6 +30,7 @@ const drawList = () => {
   });
   const rest = numbers.length - rows.length;
   if (rest > 0) rows.push(make("li", "", listButton(`${rest} more`, "", () => { state.all = true; drawList(); })));
+  if (!numbers.length) rows.push(make("li", "", "No query found."));
   list.replaceChildren(...rows);
   sizes.unobserve(list);
   sizes.observe(list);
