@@ -98,7 +98,7 @@ def test_a_reply_that_was_cut_or_declined_is_no_verdict(fault) -> None:
     """The first request is that on "Another passage."; all other verdicts stay."""
     with judging([fault]) as (judge, _, meter):
         verdicts = dict(judge.verdicts(PAIRS))
-    assert {place for place, word in verdicts.items() if word is None} == {7}
+    assert {index for index, word in verdicts.items() if word is None} == {7}
     assert len(verdicts) == 8
     assert meter.counts("judge")["unreadable"] == 1
 

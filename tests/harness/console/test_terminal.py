@@ -155,7 +155,7 @@ def test_the_leaderboard_fits_any_terminal(names: list[str], width: int) -> None
     lines = board(names, width)
     assert max(map(cell_len, lines)) <= width
     means = re.findall(r"\b0\.\d000\b", "\n".join(lines))
-    assert means == [f"{0.9 - 0.1 * place:.4f}" for place in range(len(names))]
+    assert means == [f"{0.9 - 0.1 * row:.4f}" for row in range(len(names))]
 
 
 @settings(max_examples=30)
