@@ -1,11 +1,13 @@
 """A search function of the user."""
 
+import asyncio
 import inspect
 import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -15,12 +17,11 @@ from retrievers.errors import BackendError
 from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.facts import ModelFacts, RetrieverFacts
 from retrievers.ids import hit_id
-from retrievers.meter import Meter, Stop
+from retrievers.meter import Meter
 from retrievers.options.tables import TextOrObject
 from retrievers.options.user_code import NamedObject, resolve_callable, wrap_user_errors
 from retrievers.query import Query
 from retrievers.ranking import Ranking, ranked
-from retrievers.services.concurrency import run_request
 
 FUNCTION_RESULT_SHAPE = (
     "for each query a list of ids, or of pairs of id and score, best first"
@@ -180,13 +181,16 @@ def _has_no_order(returned: Any) -> bool:
 
 
 def _wait_if_async(returned: Any) -> Any:
-    """Return what a function returned; of an async one, what it returns in the end.
-
-    It runs on the event loop of all requests: a notebook's own loop runs already.
-    """
-    if inspect.iscoroutine(returned):
-        return run_request(returned, Stop())
-    return returned
+    """Return what a function returned; of an async one, what it returns in the end."""
+    if not inspect.iscoroutine(returned):
+        return returned
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(returned)
+    # A notebook's loop runs in this thread: another thread has one for this function.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, returned).result()
 
 
 def _for_many_queries(

@@ -231,7 +231,7 @@ class KnownDocuments:
     ) -> dict[str, IdMatch]:
         """Return matches of several ids without the folder that all begin with.
 
-        Empty if documents have that folder, too: then it tells them apart.
+        Empty if documents have that folder, too: then ids with it may differ by it.
         """
         prefix = common_folder(names) if len(names) > 1 else ""
         if not prefix:
