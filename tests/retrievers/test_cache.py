@@ -44,42 +44,46 @@ def rows_of(cache):
     return sum(holding.rows for holding in cache.info())
 
 
-def test_stored_rows_are_returned_in_full_counted_by_model_and_removed(cache):
-    for get, put, role, texts, stored in (
-        (
-            cache.get,
-            cache.put,
-            "document",
-            [str(i) for i in range(9000)],
-            embedded(9000),
-        ),
-        (
-            cache.get_scores,
-            cache.put_scores,
-            "pair",
-            "abc",
-            PairScores(
-                np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0])
-            ),
-        ),
-    ):
-        keys = text_keys("model", role, texts)
-        put(role, keys, stored)
-        positions, stored_again = get([*text_keys("model", "query", "01"), *keys])
-        order = np.argsort(positions)
-        assert positions[order].tolist() == list(range(2, len(keys) + 2))
-        for column, expected in zip(stored_again, stored, strict=True):
-            assert (
-                np.array_equal(column[order], expected)
-                and column.dtype == expected.dtype
-            )
+SCORES_OF_PAIRS = PairScores(
+    np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0])
+)
+MANY_KEYS = text_keys("model", "document", [str(number) for number in range(9000)])
+PAIR_KEYS = text_keys("model", "pair", "abc")
+ABSENT = text_keys("model", "query", "01")
+
+
+def check_stored(returned, stored):
+    """All is there in full, beside two keys that are absent; rows in any order."""
+    positions, columns = returned
+    order = np.argsort(positions)
+    assert positions[order].tolist() == list(range(2, len(stored[0]) + 2))
+    assert [column.dtype for column in columns] == [column.dtype for column in stored]
+    for column, expected in zip(columns, stored, strict=True):
+        assert np.array_equal(column[order], expected)
+
+
+def test_stored_vectors_are_returned_in_full(cache):
+    cache.put("model", MANY_KEYS, embedded(9000))
+    check_stored(cache.get([*ABSENT, *MANY_KEYS]), embedded(9000))
+
+
+def test_stored_scores_are_returned_in_full(cache):
+    cache.put_scores("reranker", PAIR_KEYS, SCORES_OF_PAIRS)
+    check_stored(cache.get_scores([*ABSENT, *PAIR_KEYS]), SCORES_OF_PAIRS)
+
+
+def test_stored_rows_are_counted_by_model_and_removed(cache):
+    cache.put("model", MANY_KEYS, embedded(9000))
+    cache.put_scores("reranker", PAIR_KEYS, SCORES_OF_PAIRS)
+    # Four numbers of 32 bits a vector, one of 64 bits a pair.
     assert [tuple(holding) for holding in cache.info()] == [
-        ("document", 9000, 9000 * 16),
-        ("pair", 3, 24),
+        ("model", 9000, 9000 * 16),
+        ("reranker", 3, 24),
     ]
-    assert cache.clear("document") == 9000
-    assert [holding.fingerprint for holding in cache.info()] == ["pair"]
-    assert cache.clear() == 3 and cache.info() == ()
+    assert cache.clear("model") == 9000
+    assert [holding.fingerprint for holding in cache.info()] == ["reranker"]
+    assert cache.clear() == 3
+    assert cache.info() == ()
 
 
 @settings(max_examples=20)
@@ -188,9 +192,8 @@ def test_the_environment_sets_the_folder_of_the_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     assert default_cache_path() == tmp_path / "cache.sqlite"
     monkeypatch.delenv("HARNESS_CACHE")
-    assert default_cache_path().name == "cache.sqlite" and "retriever-harness" in str(
-        default_cache_path()
-    )
+    assert default_cache_path().name == "cache.sqlite"
+    assert "retriever-harness" in default_cache_path().parts
 
 
 def test_any_thread_may_close_it(cache):

@@ -190,6 +190,12 @@ async def pairs(queries, depth):
 """
 
 
+def answers_of(results, retriever):
+    """Query -> its documents, for the queries that have any."""
+    rankings = results.rankings(retriever)
+    return {query: ranking.doc_ids for query, ranking in rankings.items() if ranking}
+
+
 def test_a_users_function_may_be_async(tmp_path, monkeypatch):
     module = small.module(tmp_path, monkeypatch, MODULE)
     block = '[[retrievers]]\nname = "{1}"\nkind = "python"\ncall = "{0}:{1}"\n'
@@ -197,13 +203,8 @@ def test_a_users_function_may_be_async(tmp_path, monkeypatch):
     results = run(
         small.experiment(tmp_path, retrievers=blocks), RunOptions(tmp_path / "out")
     )
-    for name in ("ids", "pairs"):
-        answers = {
-            q: ranking.doc_ids
-            for q, ranking in results.rankings(name).items()
-            if ranking.doc_ids
-        }
-        assert answers == {"q-rails": ("car", "train")}
+    assert answers_of(results, "ids") == {"q-rails": ("car", "train")}
+    assert answers_of(results, "pairs") == {"q-rails": ("car", "train")}
     assert results.costs[results.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
 
 
@@ -343,13 +344,20 @@ def search(provider, meter=None, queries=(ASKED,), **more):
     return endpoint(provider.url, **more).search(queries, 2, meter or Meter())[0]
 
 
-def test_passing_failures_are_retried_and_the_timeout_covers_the_whole_answer():
+def test_failures_that_pass_are_retried():
     with serving(Service(["503", "429"])) as provider:
         meter = Meter()
         assert search(provider, meter, patience=60).doc_ids == ("a", "b")
         assert meter.counts("search")["retries"] == 2
-        # A query is put in as data, never as JSON.
-        assert provider.requests[0]["body"] == {"q": ASKED.text, "n": 2}
+
+
+def test_a_query_is_put_in_as_data_and_never_as_json():
+    with serving(Service()) as provider:
+        search(provider)
+    assert provider.requests[0]["body"] == {"q": ASKED.text, "n": 2}
+
+
+def test_the_timeout_covers_the_whole_answer():
     with serving(Service(always="drip")) as provider:
         with pytest.raises(
             BackendError, match=r"no complete response within 0.3 s \(timeout\)"
@@ -446,17 +454,25 @@ def test_ids_may_be_numbers_and_addresses_have_any_letter():
         assert retriever.search([ASKED], 2, Meter())[0].doc_ids == ("7", "1" + "0" * 30)
 
 
-def test_latency_bypasses_the_cache_and_answers_are_cached_by_header(
-    cache, monkeypatch
-):
+def cached_endpoint(provider, cache, **more):
+    retriever = endpoint(provider.url, **more)
+    retriever.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
+    return retriever
+
+
+def test_answers_are_cached_and_latency_bypasses_the_cache(cache):
     with serving(Service()) as provider:
-        retriever = endpoint(provider.url)
-        retriever.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
+        retriever = cached_endpoint(provider, cache)
         for _ in range(2):
             retriever.search(QUERIES, 3, Meter())
         assert len(provider.requests) == len(QUERIES)
         retriever.answer(QUERIES[0], 3, Meter())
         assert len(provider.requests) == len(QUERIES) + 1
+
+
+def test_answers_are_cached_by_header_and_not_by_key(cache, monkeypatch):
+    requests = []
+    with serving(Service()) as provider:
         for key, tenant in (
             ("today's", "a"),
             ("today's", "b"),
@@ -464,13 +480,12 @@ def test_latency_bypasses_the_cache_and_answers_are_cached_by_header(
             ("tomorrow's", "${TENANT}"),
         ):
             monkeypatch.setenv("KEY", key)
-            other = endpoint(
-                provider.url,
-                headers={"Authorization": "ApiKey ${KEY}", "X-Tenant": tenant},
+            headers = {"Authorization": "ApiKey ${KEY}", "X-Tenant": tenant}
+            cached_endpoint(provider, cache, headers=headers).search(
+                QUERIES[:1], 3, Meter()
             )
-            other.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
-            other.search(QUERIES[:1], 3, Meter())
-        assert len(provider.requests) == len(QUERIES) + 4
+            requests.append(len(provider.requests))
+    assert requests == [1, 2, 3, 3]
 
 
 def test_secrets_in_address_headers_and_body_are_sent_and_not_shown(
@@ -492,9 +507,8 @@ def test_secrets_in_address_headers_and_body_are_sent_and_not_shown(
         sent["headers"]["authorization"] == "ApiKey canary-head"
     )  # what is given goes before the address's user
     assert sent["body"] == {"q": ASKED.text, "site": "canary-body"}
-    assert retriever.provenance == {"url": "${SEARCH_URL}"} and "canary" not in str(
-        caught.value
-    )
+    assert retriever.provenance == {"url": "${SEARCH_URL}"}
+    assert "canary" not in str(caught.value)
 
 
 @pytest.mark.parametrize("fresh", [False, True])

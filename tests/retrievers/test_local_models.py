@@ -123,16 +123,20 @@ def test_vectors_are_those_of_the_library(models, name, role):
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", SPARSE)
-def test_sparse_vectors_have_no_zeros_and_no_more_numbers_than_allowed(
+def test_sparse_vectors_have_the_numbers_of_the_library_and_no_zeros(
     models, name, role
 ):
     vectors = ours(models, name).embed(TEXTS, role, single_call()).vectors
     model = library(models, name)
     assert (vectors.values != 0).all()
     assert len(vectors.values) == (library_vectors(model, name, role) != 0).sum()
-    max_active = model.max_active_dims
-    if max_active:  # releases before 6.2 do not save it
-        assert np.diff(vectors.starts).max() == max_active
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_sparse_vector_has_no_more_numbers_than_are_allowed(models, role):
+    encoder = ours(models, "splade", max_active_dims=3)
+    vectors = encoder.embed(TEXTS, role, single_call()).vectors
+    assert np.diff(vectors.starts).max() == 3
 
 
 @pytest.mark.parametrize(("name", "role"), SAME)
@@ -149,19 +153,27 @@ def test_tokens_are_counted_without_the_model(models, name, role, unloadable):
     assert unread.tolist() == embedded.truncated_tokens.tolist()
 
 
-@pytest.mark.parametrize(("name", "role"), SAME)
-def test_the_longest_text_is_read_to_the_models_limit(models, name, role):
+@pytest.mark.parametrize("name", FORMS)
+def test_the_limit_of_a_model_is_known(models, name):
+    assert ours(models, name).token_limit == (10 if name in LATE else 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "count"),
+    [
+        *((name, "document", 12) for name in ("bi-encoder", *SPARSE)),
+        # No limit has a query of "inference-free".
+        *((name, "query", 12) for name in (*DENSE, *SPARSE) if name[:9] != "inference"),
+        *((name, "document", 10) for name in LATE),
+        ("colbert", "query", 8),
+        ("attending", "query", 8),
+        ("plain", "query", 12),
+    ],
+)
+def test_the_longest_text_is_read_to_the_models_limit(models, name, role, count):
     """It has 16 words and two marks."""
-    encoder = ours(models, name)
-    assert encoder.token_limit == (10 if name in LATE else 12)
-    if name == "inference-free" and role == "query":
-        return  # it has no limit
-    expected = 12
-    if name in LATE and role == "document":
-        expected = 10
-    elif name in LATE and name != "plain":
-        expected = 8
-    assert encoder.embed(TEXTS, role, single_call()).tokens[5] == expected
+    embedded = ours(models, name).embed(TEXTS, role, single_call())
+    assert embedded.tokens[5] == count
 
 
 @pytest.mark.parametrize(

@@ -66,14 +66,27 @@ def test_scores_are_rounded_once_by_no_more_than_the_resolution(scores):
     ).all()
 
 
-def test_float_noise_is_rounded_in_our_scores_and_kept_in_others():
-    assert ranked(["a", "b"], round_scores([0.8000001, 0.8])).doc_ids == ("b", "a")
-    assert ranked(["a", "b"], round_scores([0.800001, 0.8])).doc_ids == ("a", "b")
+@pytest.mark.parametrize(
+    ("first_score", "order"), [(0.8000001, ("b", "a")), (0.800001, ("a", "b"))]
+)
+def test_float_noise_is_rounded_in_our_scores(first_score, order):
+    assert ranked(["a", "b"], round_scores([first_score, 0.8])).doc_ids == order
+
+
+def test_float_noise_is_kept_in_the_scores_of_others():
     assert ranked(["a", "b"], [0.8000001, 0.8]).doc_ids == ("a", "b")
-    with pytest.raises(ValueError, match="not finite"):
-        ranked(["a"], [float("nan")])
-    with pytest.raises(ValueError, match="2 ids for 1 scores"):
-        ranked(["a", "b"], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("doc_ids", "scores", "message"),
+    [(["a"], [float("nan")], "not finite"), (["a", "b"], [1.0], "2 ids for 1 scores")],
+)
+def test_scores_that_are_no_scores_of_the_ids_are_refused(doc_ids, scores, message):
+    with pytest.raises(ValueError, match=message):
+        ranked(doc_ids, scores)
+
+
+def test_nobody_changes_the_scores_of_a_ranking():
     assert not ranked(["a"], [1.0]).scores.flags.writeable
 
 
@@ -126,29 +139,41 @@ some_rankings = st.lists(
 )
 
 
-@example([ranked(["0", "1"], [0.0, 3.8e-171])], 1)  # whose variance is 0 in 64 bits
+def fused_by_the_client(fusion, rankings):
+    """The scores of a fusion of Qdrant's client, by document."""
+    points = [
+        [
+            models.ScoredPoint(id=int(id_), version=0, score=score)
+            for id_, score in ranking
+        ]
+        for ranking in rankings
+    ]
+    return {str(point.id): point.score for point in fusion(points, limit=999)}
+
+
 @given(some_rankings, st.integers(1, 100))
-def test_rankings_are_fused_as_in_the_client_where_k_is_the_constant_and_one_more(
+def test_ranks_are_fused_as_in_the_client_where_k_is_the_constant_and_one_more(
     rankings, constant
 ):
-    for ours, theirs, noise in (
-        (
-            fuse(rankings, 999, constant=constant),
-            partial(of_the_client, ranking_constant_k=constant + 1),
-            3e-6,
-        ),
-        (fuse(rankings, 999, constant=1), of_the_client, 3e-6),
-        (fuse(rankings, 999, "dbsf"), distribution_based_score_fusion, 1e-5),
-    ):
-        points = [
-            [
-                models.ScoredPoint(id=int(id_), version=0, score=score)
-                for id_, score in ranking
-            ]
-            for ranking in rankings
-        ]
-        scores = {str(point.id): point.score for point in theirs(points, limit=999)}
-        assert dict(ours) == pytest.approx(scores, rel=1e-5, abs=noise)
+    fusion = partial(of_the_client, ranking_constant_k=constant + 1)
+    scores = fused_by_the_client(fusion, rankings)
+    ours = dict(fuse(rankings, 999, constant=constant))
+    assert ours == pytest.approx(scores, rel=1e-5, abs=3e-6)
+
+
+@given(some_rankings)
+def test_the_clients_own_constant_is_1_of_ours(rankings):
+    scores = fused_by_the_client(of_the_client, rankings)
+    ours = dict(fuse(rankings, 999, constant=1))
+    assert ours == pytest.approx(scores, rel=1e-5, abs=3e-6)
+
+
+@example([ranked(["0", "1"], [0.0, 3.8e-171])])  # whose variance is 0 in 64 bits
+@given(some_rankings)
+def test_scores_are_fused_by_their_distribution_as_in_the_client(rankings):
+    scores = fused_by_the_client(distribution_based_score_fusion, rankings)
+    ours = dict(fuse(rankings, 999, "dbsf"))
+    assert ours == pytest.approx(scores, rel=1e-5, abs=1e-5)
 
 
 # Scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hybrid_base.py.
@@ -191,21 +216,30 @@ def test_convex_combination_is_that_of_autorag(minimum, expected):
     assert dict(ours) == pytest.approx(expected, abs=1e-6)
 
 
-def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
-    a = ranked(["x", "y"], [1, 1])
-    b = ranked(["y", "z"], [9, 8])
-    assert dict(fuse([a, b], 3, weights=(0, 1))) == pytest.approx(
-        {"y": 1 / 61, "z": 1 / 62, "x": 0}, abs=1e-6
-    )
-    assert dict(fuse([a, b], 3, "convex")) == {"y": 1.0, "x": 0.5, "z": 0.0}
-    assert dict(
-        fuse([ranked([], []), b], 3, "convex", weights=(1, 1), minimum=(0, 8))
-    ) == {"y": 0.5, "z": 0.0}
-    assert dict(fuse([ranked(["x"], [2]), b], 3, "convex", minimum=(2, 8))) == {
-        "y": 0.5,
-        "x": 0.0,
-        "z": 0.0,
-    }
+TWO_HITS = ranked(["y", "z"], [9, 8])
+
+
+def test_a_ranking_of_weight_0_adds_its_documents_and_no_score():
+    fused = fuse([ranked(["x", "y"], [1, 1]), TWO_HITS], 3, weights=(0, 1))
+    expected = {"y": 1 / 61, "z": 1 / 62, "x": 0}  # 60 and the rank
+    assert dict(fused) == pytest.approx(expected, abs=1e-6)
+
+
+def test_scores_alike_are_the_best_of_their_ranking():
+    fused = fuse([ranked(["x", "y"], [1, 1]), TWO_HITS], 3, "convex")
+    assert dict(fused) == {"y": 1.0, "x": 0.5, "z": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("other", "minimum", "scores"),
+    [
+        (ranked([], []), (0, 8), {"y": 0.5, "z": 0.0}),
+        (ranked(["x"], [2]), (2, 8), {"y": 0.5, "x": 0.0, "z": 0.0}),
+    ],
+    ids=["no hit", "a hit at its minimum"],
+)
+def test_a_ranking_with_nothing_above_its_minimum_adds_nothing(other, minimum, scores):
+    assert dict(fuse([other, TWO_HITS], 3, "convex", minimum=minimum)) == scores
 
 
 @pytest.mark.parametrize(("minimum", "points"), [(0, 1), (2, 0)])
@@ -344,17 +378,13 @@ def test_written_rankings_are_read_in_their_order(tmp_path, run):
         assert tuple(hits) == rankings[query_id].doc_ids
         doubles = np.array(list(hits.values()))
         singles = doubles.astype(np.float32)
-        assert (
-            np.isfinite(singles).all()
-            and (singles[1:] < singles[:-1]).all()
-            and (np.diff(doubles) < 0).all()
-        )
+        assert np.isfinite(singles).all()
+        assert (singles[1:] < singles[:-1]).all()
+        assert (np.diff(doubles) < 0).all()
     assert streamed(tmp_path / "run") == list(back.items())
 
 
-def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines(
-    tmp_path, write
-):
+def test_falling_scores_are_written_in_full(tmp_path):
     trec_files.write_trec_run(
         tmp_path / "run",
         {"q 1": ranked(["a", "b%", "c"], [0.1, 0.1, 0.05])},
@@ -367,6 +397,9 @@ def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines
         "q%201 Q0 c 3 0.05 tag",
         "",
     ]
+
+
+def test_a_stream_has_each_group_of_lines_and_a_file_each_query(write):
     path = write("p Q0 a 1 3 t\np Q0 b 2 2 t\nq Q0 a 1 1 t\np Q0 c 3 1 t\n")
     assert streamed(path) == [
         ("p", {"a": 3.0, "b": 2.0}),
@@ -454,32 +487,45 @@ def test_malformed_lines_are_reported_with_their_numbers(write, kind, line, mess
         "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n",
     }[kind]
     path = write(first + (line if isinstance(line, bytes) else line.encode()) + b"\n")
-    for reader in READERS[kind]:
-        assert str(refusal(reader, path)).startswith(f"{path}:3: {message}")
+    start = f"{path}:3: {message}"
+    refused = [str(refusal(reader, path)) for reader in READERS[kind]]
+    assert [text for text in refused if not text.startswith(start)] == []
 
 
 def test_many_problems_are_counted(write):
     error = refusal(trec_files.read_run, write("bad\n" * 1000))
-    assert len(error.problems) == MAX_LISTED_PROBLEMS + 1 and "980 more" in str(error)
+    assert len(error.problems) == MAX_LISTED_PROBLEMS + 1
+    assert "980 more" in str(error)
 
 
-def test_unreadable_files_are_one_message(tmp_path, write):
-    cut = write(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
-    for reader, path in (
-        (trec_files.read_run, tmp_path / "none"),
-        (read_qrels, tmp_path),
-        (read_qrels, cut),
-    ):
-        assert "cannot be read" in str(refusal(reader, path))
-    assert "there is no line" in str(refusal(read_qrels, write("\n\n")))
-    with gzip.open(
-        tmp_path / "bomb.gz", "wb", compresslevel=1
-    ) as file:  # refused before it fills the memory
+READING = pytest.mark.parametrize("reader", [read_qrels, trec_files.read_run])
+
+
+@READING
+@pytest.mark.parametrize("name", ["none", "", "cut.gz"])
+def test_a_file_that_cannot_be_read_is_one_message(tmp_path, write, reader, name):
+    """None is there, a folder is there, and one is there in part."""
+    write(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
+    assert "cannot be read" in str(refusal(reader, tmp_path / name))
+
+
+@READING
+def test_a_file_without_a_line_is_refused(write, reader):
+    assert "there is no line" in str(refusal(reader, write("\n\n")))
+
+
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bomb") / "bomb.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"q1 0 d1 1\n" + b"x" * (50 << 20))
-    for reader in (read_qrels, trec_files.read_run):
-        assert "bomb.gz:2: is longer than 1,048,576 bytes" in str(
-            refusal(reader, tmp_path / "bomb.gz")
-        )
+    return path
+
+
+@READING
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(bomb, reader):
+    message = "bomb.gz:2: is longer than 1,048,576 bytes"
+    assert message in str(refusal(reader, bomb))
 
 
 lines = st.lists(

@@ -211,13 +211,19 @@ TEXTS = [
 ]
 FAKES = {"openai": OpenAIProvider, "bedrock": BedrockProvider}
 ONCE = {
-    "openai": "429 429 429 429 429 429, 500 503 500, reset, drop, half, slow, drip, "
-    "drip-headers, garbage, cut-gzip, "
-    "packed, nothing, null, deep, page, error-with-200, batch",
-    "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, slow, drip, "
-    "garbage, nothing",
+    "openai": "429 429 429 429 429 429, 500 503 500, reset, drop, half, "
+    "garbage, cut-gzip, nothing, null, deep, page, error-with-200",
+    "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, garbage, nothing",
 }
 """Faults of requests, after which the vectors are those that the provider meant."""
+STALLING = [
+    ("openai", "slow"),
+    ("openai", "drip"),
+    ("openai", "drip-headers"),
+    ("bedrock", "slow"),
+    ("bedrock", "drip"),
+]
+"""Replies that never are complete: the request's time ends."""
 NO_VECTORS = "returned no vectors of numbers"
 SECOND = {
     ("openai", "few"): "returned 1 vectors for 2 texts",
@@ -252,23 +258,9 @@ ALWAYS = {
     ("openai", "slow"): r"no complete response within 0.5 s \(timeout\)",
     ("openai", "page"): "expected JSON, got .* check the URL",
     ("openai", "error-with-200"): "the model is being moved",
-    ("openai", "shuffled"): "",
-    ("openai", "usage-word"): "",
     ("bedrock", "503"): r"Bedrock is unable.* \(tried ",
 }
-"""What is told of a fault of every request; nothing where it does no harm."""
-FAULTS = [
-    *(
-        (service, fault.split(), "", "")
-        for service, faults in ONCE.items()
-        for fault in faults.split(", ")
-    ),
-    *(
-        (service, ["", fault], "", message)
-        for (service, fault), message in SECOND.items()
-    ),
-    *((service, [], fault, message) for (service, fault), message in ALWAYS.items()),
-]
+"""What is told of a fault of every request."""
 
 
 def encoder(service, provider, **more):
@@ -283,37 +275,92 @@ def encoder(service, provider, **more):
     )
 
 
+def embedded_with_retries(provider, service, cache, **more):
+    """Embed the texts, and return their vectors and the number of retries."""
+    meter = Meter()
+    embedder = Embedder(encoder(service, provider, **more), cache)
+    embedded = embedder.embed(TEXTS, "document", meter)
+    return embedded.vectors, meter.counts("").get("retries", 0)
+
+
 @pytest.mark.parametrize(
-    ("service", "script", "always", "message"),
-    FAULTS,
-    ids=[" ".join([row[0], *row[1], row[2]]) for row in FAULTS],
+    ("service", "faults"),
+    [
+        (service, faults)
+        for service, all_faults in ONCE.items()
+        for faults in all_faults.split(", ")
+    ],
 )
-def test_a_fault_ends_in_vectors_or_one_message_in_time(
-    service, script, always, message, cache
+def test_faults_that_pass_end_in_the_same_vectors_after_a_retry_for_each(
+    service, faults, cache
 ):
-    stalls = not {"slow", "drip", "drip-headers"}.isdisjoint([*script, always])
-    patience = {"patience": 0.5} if always and message else {}
-    with serving(FAKES[service](script, always=always)) as provider:
+    script = faults.split()
+    with serving(FAKES[service](script)) as provider:
+        vectors, retries = embedded_with_retries(provider, service, cache)
+    assert np.array_equal(vectors, real_vectors(TEXTS))
+    assert retries == len(script)
+
+
+@pytest.mark.parametrize(("service", "fault"), STALLING)
+def test_a_reply_that_stalls_is_asked_for_again(service, fault, cache):
+    with serving(FAKES[service]([fault])) as provider:
+        vectors, retries = embedded_with_retries(provider, service, cache, timeout=0.5)
+    assert np.array_equal(vectors, real_vectors(TEXTS))
+    assert retries >= 1  # more, if a busy machine lets a good reply come late
+
+
+@pytest.mark.parametrize(
+    "oddities",
+    [
+        {"script": ["packed"]},
+        {"script": ["batch"]},
+        {"always": "shuffled"},
+        {"always": "usage-word"},
+    ],
+    ids=lambda oddities: str(*oddities.values()),
+)
+def test_an_odd_reply_with_all_vectors_is_taken(oddities, cache):
+    with serving(OpenAIProvider(**oddities)) as provider:
+        vectors, retries = embedded_with_retries(provider, "openai", cache)
+    assert np.array_equal(vectors, real_vectors(TEXTS))
+    assert retries == 0
+
+
+def refused_embedding(model, message, cache):
+    """Check what is refused: one line, without the key; return the retries."""
+    meter = Meter()
+    started = time.monotonic()
+    with pytest.raises(BackendError, match=message) as caught:
+        Embedder(model, cache).embed(TEXTS, "document", meter)
+    assert time.monotonic() - started < 2 + BUSY
+    assert "\n" not in str(caught.value)
+    assert "canary" not in str(caught.value)
+    return meter.counts("").get("retries", 0)
+
+
+@pytest.mark.parametrize(
+    ("service", "fault", "message"),
+    [(*provider_fault, message) for provider_fault, message in SECOND.items()],
+)
+def test_a_fault_that_cannot_pass_ends_in_one_message_without_a_retry(
+    service, fault, message, cache
+):
+    with serving(FAKES[service](["", fault])) as provider:
+        assert refused_embedding(encoder(service, provider), message, cache) == 0
+
+
+@pytest.mark.parametrize(
+    ("service", "fault", "message"),
+    [(*provider_fault, message) for provider_fault, message in ALWAYS.items()],
+)
+def test_a_fault_that_stays_ends_in_one_message_when_patience_does(
+    service, fault, message, cache
+):
+    with serving(FAKES[service](always=fault)) as provider:
         model = encoder(
-            service, provider, **({"timeout": 0.5} if stalls else {}), **patience
+            service, provider, patience=0.5, timeout=0.5 if fault == "slow" else 60
         )
-        embedder = Embedder(model, cache)
-        meter = Meter()
-        started = time.monotonic()
-        if message:
-            with pytest.raises(BackendError, match=message) as caught:
-                embedder.embed(TEXTS, "document", meter)
-            assert "\n" not in str(caught.value) and "canary" not in str(caught.value)
-            assert always or not meter.counts("").get("retries")
-            assert time.monotonic() - started < 2 + BUSY
-        else:
-            assert np.array_equal(
-                embedder.embed(TEXTS, "document", meter).vectors, real_vectors(TEXTS)
-            )
-            retries = meter.counts("").get("retries", 0)
-            assert retries == (
-                0 if script in (["packed"], ["batch"]) else len(script)
-            ) or (stalls and retries)
+        refused_embedding(model, message, cache)
 
 
 def test_a_server_without_index_is_refused_at_its_first_reply():
@@ -336,25 +383,26 @@ def test_refused_texts_are_halved_and_counted_and_others_continue(service):
         assert np.array_equal(
             embedded.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]])
         )
-        assert (
-            embedded.truncated_tokens[0] == 0
-            and 85 <= embedded.truncated_tokens[1] <= 95
-        )
-    with serving(
-        FAKES[service](max_tokens=0)
-    ) as provider:  # what cannot be halved enough is told in the first words
+        assert embedded.truncated_tokens[0] == 0
+        assert 85 <= embedded.truncated_tokens[1] <= 95  # 120 less 30, by estimate
+
+
+@pytest.mark.parametrize("service", FAKES)
+def test_a_text_that_cannot_be_halved_enough_is_told_in_its_first_words(service):
+    with serving(FAKES[service](max_tokens=0)) as provider:
         with pytest.raises(BackendError, match=r"400 .*6"):
             Embedder(encoder(service, provider), None).embed(
                 ["one two three four five six"], "document", Meter()
             )
-        assert len(provider.requests) in {5, 6}
-    with serving(
-        FAKES[service](["zero"])
-    ) as provider:  # a vector without direction is handed on
-        embedded = Embedder(encoder(service, provider), None).embed(
-            TEXTS[:1], "document", Meter()
-        )
-        assert not embedded.vectors.any() and embedded.vectors.shape == (1, 128)
+        assert len(provider.requests) == 5  # of 27 characters, 13, 6, 3 and 1
+
+
+@pytest.mark.parametrize("service", FAKES)
+def test_a_vector_without_direction_is_handed_on(service):
+    with serving(FAKES[service](["zero"])) as provider:
+        embedder = Embedder(encoder(service, provider), None)
+        embedded = embedder.embed(TEXTS[:1], "document", Meter())
+    assert embedded.vectors.tolist() == [[0.0] * 128]
 
 
 HERE = "http://127.0.0.1:9"

@@ -101,8 +101,12 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
     ]
     names = {opened(**options).collection for options in choices}
     assert len(names) == len(choices)
-    assert all(name.startswith("harness-") and len(name) <= 80 for name in names)
+    assert {name[:8] for name in names} == {"harness-"}
+    assert max(map(len, names)) <= 80
     assert opened(m=16, ef=7).collection == opened(m=16).collection  # of a search
+
+
+DEFERRED = {"m": 16, "defer_graph": True}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +114,7 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
     [
         ({"m": 16}, COUNT, (1, 10)),
         ({"quantization": "scalar"}, COUNT, (1, 10)),
-        ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
+        (DEFERRED, COUNT, (1, 10)),
         (
             {"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000},
             0,
@@ -132,19 +136,22 @@ def test_the_server_indexes_as_set_or_reports_that_it_did_not(
         indexing_threshold_kb=thresholds[0],
         full_scan_threshold_kb=thresholds[1],
     )
-    if "defer_graph" in options:
-        assert fake.created["hnsw_config"]["m"] == 0
-        assert [
-            update["hnsw_config"]["m"]
-            for update in fake.updates
-            if update.get("hnsw_config")
-        ] == [16]
-        methods = [
-            method
-            for method, path in fake.requests
-            if method == "PATCH" or path.endswith("/points")
-        ]
-        assert "PUT" not in methods[methods.index("PATCH") :]
+
+
+def test_a_deferred_graph_is_built_after_the_last_point(fake, opened):
+    build(opened(**DEFERRED))
+    assert fake.created["hnsw_config"]["m"] == 0
+    graphs = [
+        update["hnsw_config"] for update in fake.updates if "hnsw_config" in update
+    ]
+    assert [graph["m"] for graph in graphs if graph] == [16]
+    methods = [
+        method
+        for method, path in fake.requests
+        if method == "PATCH" or path.endswith("/points")
+    ]
+    assert "PUT" in methods[: methods.index("PATCH")]
+    assert "PUT" not in methods[methods.index("PATCH") :]
 
 
 ENDPOINTS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from importlib.util import find_spec
 from typing import get_args
 
@@ -73,16 +74,18 @@ def test_the_nearest_by_cosine_come_first_and_depth_cuts(retriever, meter):
     first, second = retriever.search([Query("q0", "aa"), Query("q1", "i")], 3, meter)
     assert first.doc_ids == ("d0", "d1", "d3")
     assert first.scores == pytest.approx([1, 3 / 10**0.5, 1 / 2**0.5], abs=1e-6)
-    assert second.doc_ids[0] == "titled" and second.scores[0] == pytest.approx(
-        1 / 2**0.5, abs=1e-6
-    )
+    assert second.doc_ids[0] == "titled"
+    assert second.scores[0] == pytest.approx(1 / 2**0.5, abs=1e-6)
+
+
+def test_blank_documents_alone_are_refused(retriever, meter):
+    with pytest.raises(InputError, match="no document with any content"):
+        retriever.index(documents("", "  "), meter)
 
 
 def test_blank_documents_and_those_without_direction_are_noted_and_never_retrieved(
     retriever, meter
 ):
-    with pytest.raises(InputError, match="no document with any content"):
-        retriever.index(documents("", "  "), Meter())
     retriever.index(documents("a", " \n", "xyz", "e", "a long text"), meter)
     blank, _ = retriever.search(
         [Query("none", "xyz"), Query("long query", "long a")], 10, meter
@@ -130,27 +133,38 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     )
     store.close()
     counts = meter.stages()["search-exact"].counts
-    assert (
-        counts["exact_hits"] == 20 * dense.MAX_COMPARED_QUERIES
-        and counts["exact_hits_at_10"] == 10 * dense.MAX_COMPARED_QUERIES
-    )
-    assert (
-        0 < counts["shared_hits"] < counts["exact_hits"]
-    )  # one bit a dimension cannot tell these apart
+    assert counts["exact_hits"] == 20 * dense.MAX_COMPARED_QUERIES
+    assert counts["exact_hits_at_10"] == 10 * dense.MAX_COMPARED_QUERIES
+    # One bit a dimension cannot tell these apart.
+    assert 0 < counts["shared_hits"] < counts["exact_hits"]
 
 
-def test_a_long_document_is_found_by_one_of_its_passages():
+def indexed_in_passages(chunks, meter):
+    """A retriever of four documents, of which the first is long."""
     corpus = documents(
         "sun sun sun sun moon moon moon moon star star star star",
         "moon moon sun",
         " ",
         "lng " * 10,
     )
-    for chunks, first in ((None, ("d1", "d0")), (Chunk(size=16), ("d0", "d1"))):
-        meter = Meter()
-        retriever = OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks)
-        retriever.index(corpus, meter)
-        assert retriever.search([Query("q", "moon")], 10, meter)[0].doc_ids == first
+    retriever = OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks)
+    retriever.index(corpus, meter)
+    return retriever
+
+
+@pytest.mark.parametrize(
+    ("chunks", "doc_ids"),
+    [(None, ("d1", "d0")), (Chunk(size=16), ("d0", "d1"))],
+    ids=["whole", "in passages"],
+)
+def test_a_long_document_is_found_by_one_of_its_passages(chunks, doc_ids, meter):
+    retriever = indexed_in_passages(chunks, meter)
+    [ranking] = retriever.search([Query("q", "moon")], 10, meter)
+    assert ranking.doc_ids == doc_ids
+
+
+def test_notes_on_passages_name_their_documents(meter):
+    indexed_in_passages(Chunk(size=16), meter)
     assert meter.notes() == {
         "empty": ("d2",),
         "truncated": ("d3",),
@@ -284,50 +298,75 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
 
 
-@given(
-    st.lists(
-        st.sampled_from(
-            [*tiny.WORDS, "shock-wave", " ", "。", "x. Next", "# Head", "\n\n", "end."]
-        ),
-        max_size=99,
-    ),
-    sizes(8, 40),
+TEXTS = st.lists(
     st.sampled_from(
-        [
-            None,
-            *(
-                get_args(PassageBoundary)
-                if find_spec("semantic_text_splitter")
-                else ("words",)
-            ),
-        ]
+        [*tiny.WORDS, "shock-wave", " ", "。", "x. Next", "# Head", "\n\n", "end."]
     ),
-    st.sampled_from([None, in_words]),
-    st.sampled_from(["", "the title"]),
+    max_size=99,
+).map(" ".join)
+TITLES = st.sampled_from(["", "the title"])
+BOUNDARIES = st.sampled_from(
+    get_args(PassageBoundary) if find_spec("semantic_text_splitter") else ["words"]
 )
-def test_no_passage_is_too_long_and_with_a_boundary_no_word_is_cut(
-    words, size_and_overlap, by, count, title
+
+
+def lengths_in_letters(parts):
+    return [len(part.text) for part in parts]
+
+
+def lengths_in_words(parts):
+    return in_words([part.content for part in parts]).tolist()
+
+
+def check_passages(text, parts, lengths, size):
+    """None is too long, and no word is lost."""
+    assert max(lengths(parts)) <= size
+    assert len(joined_text(parts).split()) >= len(text.split())
+
+
+def joined_text(parts):
+    return " ".join(part.text for part in parts)
+
+
+@given(TEXTS, sizes(8, 40), TITLES)
+def test_no_passage_without_a_boundary_has_too_many_tokens(
+    text, size_and_overlap, title
 ):
     size, overlap = size_and_overlap
-    size = size if count and not by else size + 12  # every word fits in it
-    text = " ".join(words)
-    chunks = (
-        tokens(count, size, overlap, by)
-        if count
-        else Chunk(size=size, overlap=overlap, by=by)
-    )
+    parts = cut_document(Document("d", title, text), tokens(in_words, size, overlap))
+    check_passages(text, parts, lengths_in_words, size)
+
+
+@given(TEXTS, sizes(20, 52), st.none() | BOUNDARIES, TITLES)
+def test_no_passage_has_too_many_letters(text, size_and_overlap, by, title):
+    size, overlap = size_and_overlap
+    chunks = Chunk(size=size, overlap=overlap, by=by)
     parts = cut_document(Document("d", title, text), chunks)
-    assert (
-        max(
-            count([part.content for part in parts])
-            if count
-            else [len(part.text) for part in parts]
-        )
-        <= size
-    )
-    joined = " ".join(part.text for part in parts)
-    assert len(joined.split()) >= len(text.split())
-    assert not by or set(re.findall(r"\w+", joined)) == set(re.findall(r"\w+", text))
+    check_passages(text, parts, lengths_in_letters, size)
+
+
+@given(TEXTS, sizes(20, 52), BOUNDARIES, TITLES)
+def test_with_a_boundary_no_passage_has_too_many_tokens(
+    text, size_and_overlap, by, title
+):
+    size, overlap = size_and_overlap
+    chunks = tokens(in_words, size, overlap, by)
+    parts = cut_document(Document("d", title, text), chunks)
+    check_passages(text, parts, lengths_in_words, size)
+
+
+@pytest.mark.parametrize("unit", ["letters", "tokens"])
+@given(text=TEXTS, size_and_overlap=sizes(20, 52), by=BOUNDARIES, title=TITLES)
+def test_with_a_boundary_no_word_that_fits_is_cut(
+    unit, text, size_and_overlap, by, title
+):
+    size, overlap = size_and_overlap
+    chunks = {
+        "letters": Chunk(size=size, overlap=overlap, by=by),
+        "tokens": tokens(in_words, size, overlap, by),
+    }[unit]
+    joined = joined_text(cut_document(Document("d", title, text), chunks))
+    assert set(re.findall(r"\w+", joined)) == set(re.findall(r"\w+", text))
 
 
 PROMPTED = {"document": "passage: "}
@@ -339,69 +378,102 @@ def model(tmp_path_factory):
     return SentenceTransformerEncoder(folder.as_posix(), device="cpu")
 
 
-def test_passages_fill_the_models_limit_and_long_titles_leave_half_for_text(
-    model,
-):
+def test_passages_fill_the_models_limit(model):
     text = " ".join(tiny.WORDS[i % 14] for i in range(300))
     parts = cut_document(
         Document("d", "the title", text), tokens(counted(model), tiny.LIMIT)
     )
     lengths = model.count_whole([part.content for part in parts], "document").counts
     assert lengths.max() <= tiny.LIMIT == model.token_limit
-    assert (
-        lengths[:-1].min() >= tiny.LIMIT - 2
-    )  # two words of the prompt, two of the title, two special tokens
+    # Two words of the prompt, two of the title, two special tokens.
+    assert lengths[:-1].min() >= tiny.LIMIT - 2
+
+
+def test_a_long_title_leaves_half_for_text():
     parts = cut_document(Document("d", "w " * 30, "t " * 100), tokens(in_words, 10))
     assert {len(part.text.split()) for part in parts} == {5}
 
 
-def test_sentences_and_headings_stay_whole_where_they_fit():
+@pytest.mark.parametrize(
+    ("by", "size", "gap", "parts"),
+    [
+        (
+            "heading",
+            40,
+            "\n\n",
+            ["# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this."],
+        ),
+        ("sentence", 30, " ", ["It is short. It fits in here.", "So does this."]),
+    ],
+)
+def test_sentences_and_headings_stay_whole_where_they_fit(by, size, gap, parts):
     pytest.importorskip("semantic_text_splitter")
-    headed = ["# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this."]
-    sentences = ["It is short. It fits in here.", "So does this."]
-    for by, size, gap, expected in (
-        ("heading", 40, "\n\n", headed),
-        ("sentence", 30, " ", sentences),
-    ):
-        passages = cut_document(
-            Document("d", "", gap.join(expected)), Chunk(size=size, by=by)
-        )
-        assert [part.text for part in passages] == expected
+    document = Document("d", "", gap.join(parts))
+    passages = cut_document(document, Chunk(size=size, by=by))
+    assert [passage.text for passage in passages] == parts
 
 
-def test_a_users_function_cuts_documents(tmp_path, monkeypatch):
+@pytest.fixture
+def own_cuts(tmp_path, monkeypatch):
+    """A module of functions of a user, one of which cuts texts."""
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_cuts", raising=False)
     (tmp_path / "own_cuts.py").write_text(
         "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
     )
-    document = Document("d", "t", "one|two")
-    chunks = Chunk(call="own_cuts:lines")
-    assert [part.text for part in cut_document(document, chunks)] == ["one", "two"]
-    assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
-    with pytest.raises(
-        BackendError,
-        match=r"own_cuts:number gave \[3\] for a text; give a list of texts",
-    ):
-        cut_document(document, Chunk(call="own_cuts:number"))
-    with pytest.raises(
-        InputError,
-        match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'",
-    ):
-        Chunk(call="own_cuts:line").check()
+    yield "own_cuts"
+    sys.modules.pop("own_cuts", None)
+
+
+BARRED = Document("d", "t", "one|two")
+
+
+def test_a_users_function_cuts_documents(own_cuts):
+    chunks = Chunk(call=f"{own_cuts}:lines")
+    assert [part.text for part in cut_document(BARRED, chunks)] == ["one", "two"]
+
+
+def test_other_passages_of_a_users_function_are_another_index(own_cuts):
+    chunks = Chunk(call=f"{own_cuts}:lines")
+    changed = Document("d", "t", "one|three")
+    assert chunks.suffix([BARRED]) != chunks.suffix([changed])
+
+
+def test_a_users_function_that_gives_no_texts_is_told_of(own_cuts):
+    message = r"own_cuts:number gave \[3\] for a text; give a list of texts"
+    with pytest.raises(BackendError, match=message):
+        cut_document(BARRED, Chunk(call=f"{own_cuts}:number"))
+
+
+def test_a_misspelt_function_of_a_user_is_named(own_cuts):
+    message = r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'"
+    with pytest.raises(InputError, match=message):
+        Chunk(call=f"{own_cuts}:line").check()
+
+
+def test_a_users_function_takes_no_size(own_cuts):
     with pytest.raises(InputError, match="cuts by itself"):
-        BM25(chunk={"call": "own_cuts:lines", "size": 10})
+        BM25(chunk={"call": f"{own_cuts}:lines", "size": 10})
+
+
+@pytest.fixture
+def own_experiment(own_cuts, tmp_path):
     blocks = (
         '[[retrievers]]\nname = "b"\nkind = "bm25"\n'
         'chunk = { call = "own_cuts:lines" }\n'
     )
-    path = small.experiment(tmp_path, retrievers=blocks)
-    with pytest.raises(InputError, match="code"):
-        check_target(path, allow_code=False)
-    results = run(path, RunOptions(tmp_path / "out"))
-    assert (
-        "passages=own_cuts:lines"
-        in results.manifest.retrievers["b"].provenance.model.fingerprint
-    )
+    return small.experiment(tmp_path, retrievers=blocks)
+
+
+def test_a_users_function_is_code_that_may_be_refused(own_experiment):
+    with pytest.raises(InputError, match=r"runs code: chunk\.call = own_cuts:lines"):
+        check_target(own_experiment, allow_code=False)
+
+
+def test_the_fingerprint_names_a_users_function(own_experiment, tmp_path):
+    results = run(own_experiment, RunOptions(tmp_path / "out"))
+    model = results.manifest.retrievers["b"].provenance.model
+    assert "passages=own_cuts:lines" in model.fingerprint
 
 
 def test_bm25_gives_a_document_the_score_of_its_best_passage():
@@ -417,7 +489,8 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage():
     uncut = BM25()
     meter = Meter()
     cut.index(documents, meter)
-    assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != uncut.fingerprint
+    assert meter.notes() == {"empty": ("d7",)}
+    assert cut.fingerprint != uncut.fingerprint
     parts = [
         part
         for document in documents
@@ -457,29 +530,27 @@ def by_transformers(folder, document, first, last):
     return mean / np.linalg.norm(mean)
 
 
-def test_a_passage_is_the_mean_of_its_tokens_or_embedded_alone_and_counted(
-    model,
-):
-    embedded = model.embed_passages(
-        ["the cat sits", "wing shock wave"], [WHOLE, WHOLE], single_call()
-    )
-    for vector, (first, last) in zip(embedded.vectors, [(0, 3), (3, 6)], strict=True):
-        assert np.allclose(
-            vector,
-            by_transformers(model.provenance["model"], WHOLE, first, last),
-            atol=1e-6,
-        )
-    assert not embedded.truncated_tokens.any()
-    alone = model.embed(
-        ["wing shock wave", "heat flow the cat"], "document", single_call()
-    ).vectors
+def test_a_passage_is_the_mean_of_its_tokens_in_its_document(model):
+    parts = ["the cat sits", "wing shock wave"]
+    embedded = model.embed_passages(parts, [WHOLE, WHOLE], single_call())
+    expected = [
+        by_transformers(model.provenance["model"], WHOLE, first, last)
+        for first, last in ((0, 3), (3, 6))
+    ]
+    assert embedded.vectors == pytest.approx(np.stack(expected), abs=1e-6)
+    assert embedded.truncated_tokens.tolist() == [0, 0]
+    alone = model.embed(parts[1:], "document", single_call()).vectors
     assert not np.allclose(embedded.vectors[1], alone[0], atol=1e-3)
+
+
+def test_a_passage_beyond_the_limit_is_embedded_alone_and_counted(model):
+    beyond = "heat flow the cat"
     embedded = model.embed_passages(
-        ["the cat sits", "heat flow the cat"], [LONG, LONG], single_call()
+        ["the cat sits", beyond], [LONG, LONG], single_call()
     )
-    assert np.allclose(
-        embedded.vectors[1], alone[1]
-    ) and embedded.truncated_tokens.tolist() == [0, 6]
+    alone = model.embed([beyond], "document", single_call()).vectors
+    assert embedded.vectors[1] == pytest.approx(alone[0], abs=1e-6)
+    assert embedded.truncated_tokens.tolist() == [0, 6]
 
 
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):

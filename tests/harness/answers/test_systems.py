@@ -290,9 +290,24 @@ def test_the_shares_of_fates_are_weighted_by_queries(traced) -> None:
     assert tuple(shares) == CLAIM_FATES
     assert sum(share.mean for share in shares.values()) == pytest.approx(1)
     assert shares["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
-    for share in shares.values():
-        if share.interval.low:
-            assert 0 <= share.interval.low <= share.interval.high <= 1
+
+
+def test_the_intervals_of_shares_stay_within_0_and_1(traced) -> None:
+    """Two queries of which one decides: without bounds they would not."""
+    weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
+    intervals = {
+        share.fate: share.interval for share in fate_shares(traced["a"], weighted)
+    }
+    # No claim is contradicted or unknown: these shares are 0 on both.
+    estimated = {
+        fate for fate, interval in intervals.items() if interval.low is not None
+    }
+    assert estimated == {"answered", "not retrieved", "not used"}
+    assert [
+        fate
+        for fate in estimated
+        if not 0 <= intervals[fate].low < intervals[fate].high <= 1
+    ] == []
 
 
 def test_there_are_no_shares_without_answers() -> None:

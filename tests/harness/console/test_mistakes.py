@@ -45,15 +45,17 @@ def test_labels_that_name_nothing_are_shown_with_what_ids_look_like(folder, call
     assert '\'gold_id\' names no document: "x8", "x9"; ids look like' in message
 
 
-def test_a_saved_run_of_other_queries_is_known_before_the_run(folder, call: Call):
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_saved_run_of_other_queries_is_known_before_the_run(
+    folder, call: Call, command
+):
     (folder / "data" / "queries.csv").write_text("query,gold_id\na,boat\nb,fish\n")
     (folder / "r.trec").write_text("x9 Q0 boat 1 1 t\n")
     path = small.experiment(
         folder, retrievers='[[retrievers]]\nname = "r"\nkind = "run"\npath = "r.trec"\n'
     )
-    for command in ("check", "run"):
-        message = call(command, path, code=2).err
-        assert "answers none of the queries, but such as 'x9'" in message
+    message = call(command, path, code=2).err
+    assert "answers none of the queries, but such as 'x9'" in message
 
 
 def test_one_misspelt_measure_is_one_problem(folder, call: Call):

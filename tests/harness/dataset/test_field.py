@@ -107,23 +107,33 @@ SAME = [
 @pytest.mark.parametrize(("raw_id", "id_"), SAME)
 def test_an_id_is_the_same_on_every_road(road, raw_id, id_, tmp_path):
     assert document_id(raw_id) == ROADS[road](raw_id, tmp_path) == id_
-    if isinstance(raw_id, str):
-        (tmp_path / "qrels").write_text(f"q 0 {raw_id} 1\n", encoding="utf-8")
-        (tmp_path / "run").write_text(f"q Q0 {raw_id} 1 0.5 x\n", encoding="utf-8")
-        assert (
-            list(read_qrels(tmp_path / "qrels")["q"])
-            == list(read_run(tmp_path / "run")["q"])
-            == [id_]
-        )
+
+
+TEXTS_OF_IDS = [(raw_id, id_) for raw_id, id_ in SAME if isinstance(raw_id, str)]
+
+
+@pytest.mark.parametrize(("raw_id", "id_"), TEXTS_OF_IDS)
+def test_an_id_is_the_same_in_trec_files(raw_id, id_, tmp_path):
+    (tmp_path / "qrels").write_text(f"q 0 {raw_id} 1\n", encoding="utf-8")
+    (tmp_path / "run").write_text(f"q Q0 {raw_id} 1 0.5 x\n", encoding="utf-8")
+    assert [*read_qrels(tmp_path / "qrels")["q"]] == [id_]
+    assert [*read_run(tmp_path / "run")["q"]] == [id_]
 
 
 @pytest.mark.parametrize(
-    "road",
-    ["saved run", "function", "qrels dict", "qrels frame", "run dict", "run frame"],
+    ("road", "error", "message"),
+    [
+        ("saved run", InputError, "has no query, document or score"),
+        ("function", BackendError, "an id is a text or a whole number"),
+        ("qrels dict", InputError, "an id is a text or a whole number"),
+        ("qrels frame", InputError, "an id is a text or a whole number"),
+        ("run dict", InputError, "an id is a text or a whole number"),
+        ("run frame", InputError, "an id is a text or a whole number"),
+    ],
 )
 @pytest.mark.parametrize("raw_id", [True, 0.5, float("nan")])
-def test_what_is_no_id_is_refused(road, raw_id, tmp_path):
-    with pytest.raises((InputError, BackendError)):
+def test_what_is_no_id_is_refused(road, error, message, raw_id, tmp_path):
+    with pytest.raises(error, match=message):
         ROADS[road](raw_id, tmp_path)
 
 
@@ -153,38 +163,48 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
     (ranking,) = match_hit_ids([ranked(names, [3, 2, 1])], known_documents, meter)
     assert ranking.doc_ids == IDS
     assert len(meter.notes()["matched-hit"]) == 3
-    several = KnownDocuments({"hr/leave", "it/leave", "pkg.load"})
-    assert several.match(["leave.md", "pkg.save", "it/pay", "it/rest"]) == {}
-    assert (
-        KnownDocuments({"rest"}).match(["hr/rest", "it/rest"]) == {}
-    )  # which of the two it is, nobody can say
 
 
-FOUND = [
-    {"expected": ["a"]},
-    {"goldenIds": "a; b"},
-    {"gold": "a"},
-    {"Expected document(s)": ["a.md"]},
-    {"gold": [{"fqname": "a"}]},
-    {"truth": [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]},
-    {"expected": [{"doc": {"ref": "a"}, "why": "so"}]},
-    {"goldSources": [{"metadata": {"source": "docs/a.md"}}]},
-    {"groundTruth": {"a": 1}},
-]
+@pytest.mark.parametrize(
+    ("ids", "spelling"),
+    [
+        ({"hr/leave", "it/leave"}, "leave.md"),
+        ({"pkg.load"}, "pkg.save"),
+        ({"hr/leave", "it/leave"}, "it/pay"),
+    ],
+)
+def test_a_name_of_two_documents_or_of_none_is_not_matched(ids, spelling):
+    assert KnownDocuments(ids).match([spelling]) == {}
 
 
-@pytest.mark.parametrize("label", FOUND)
+def test_of_two_names_for_one_document_none_is_matched():
+    """Which of the two it is, nobody can say."""
+    assert KnownDocuments({"rest"}).match(["hr/rest", "it/rest"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("label", "relevant"),
+    [
+        ({"expected": ["a"]}, ["a"]),
+        ({"goldenIds": "a; b"}, ["a", "b"]),
+        ({"gold": "a"}, ["a"]),
+        ({"Expected document(s)": ["a.md"]}, ["a"]),
+        ({"gold": [{"fqname": "a"}]}, ["a"]),
+        ({"truth": [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]}, ["a"]),
+        ({"expected": [{"doc": {"ref": "a"}, "why": "so"}]}, ["a"]),
+        ({"goldSources": [{"metadata": {"source": "docs/a.md"}}]}, ["a"]),
+        ({"groundTruth": {"a": 1}}, ["a"]),
+    ],
+)
 def test_labels_are_found_by_the_name_of_their_column(
-    label, tmp_path, monkeypatch, capsys
+    label, relevant, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
     jsonl(
         documents_in(tmp_path / "d", "a", "b") / "queries.jsonl",
         [{"question": f"{n}?", **label} for n in range(3)],
     )
-    assert [*grades_of(Path("d")).values()] == [
-        [*"ab"] if label == {"goldenIds": "a; b"} else ["a"]
-    ] * 3
+    assert [*grades_of(Path("d")).values()] == [relevant] * 3
     output = ends(capsys, 0, "init", "d").out
     assert (
         f"column '{next(iter(label))}" in output and "is read as the labels" in output
@@ -474,15 +494,15 @@ def test_pages_beside_files_are_asked_about(page, tmp_path):
     assert load_dataset(reference).labels["q0"].relevant == ("a",)
 
 
-def test_a_row_without_the_key_of_labels_is_a_query_without_labels(tmp_path):
+@pytest.mark.parametrize("columns", [{}, {"relevant": "gold"}])
+def test_a_row_without_the_key_of_labels_is_a_query_without_labels(columns, tmp_path):
     rows = [{"query": f"q {n}", "gold": ["a"]} for n in range(2)] + [{"query": "new"}]
     jsonl(documents_in(tmp_path, "a") / "queries.jsonl", rows)
-    for columns in ({}, {"relevant": "gold"}):
-        dataset = load_dataset(
-            DatasetReference(tmp_path, columns=declared_columns(columns))
-        )
-        assert dataset.data_quality["unjudged-query"] == ("q2",)
-        assert len(dataset.queries) == 2
+    dataset = load_dataset(
+        DatasetReference(tmp_path, columns=declared_columns(columns))
+    )
+    assert dataset.data_quality["unjudged-query"] == ("q2",)
+    assert len(dataset.queries) == 2
 
 
 @pytest.mark.parametrize("column", ["gold", "doc_id,relevance"])
@@ -545,36 +565,47 @@ def test_what_a_system_returned_becomes_a_run(
     ends(capsys, 0, "check", "d.toml")
 
 
+EVENTS = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
+
+
+def events_in(folder):
+    """A reference to a folder with events of two kinds, whose objects are labels."""
+    log_in(folder, EVENTS)
+    return DatasetReference(folder, columns=declared_columns({"label": "object_id"}))
+
+
 def test_events_of_several_kinds_are_asked_about(tmp_path):
-    events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
-    log_in(tmp_path, events)
+    log_in(tmp_path, EVENTS)
     message = str(refusal(load_dataset, DatasetReference(tmp_path)))
     assert "'object_id' (2 of 2 parts) names documents" in message
     assert "'action_name' has 'view' (1), 'click' (1)" in message
 
 
-def test_events_of_a_declared_kind_are_labels(tmp_path):
-    events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
-    log_in(tmp_path, events)
-    columns = {"label": "object_id"}
-    undeclared = DatasetReference(tmp_path, columns=declared_columns(columns))
-    message = str(refusal(load_dataset, undeclared))
+def test_the_kind_of_events_that_are_labels_is_asked_for(tmp_path):
+    message = str(refusal(load_dataset, events_in(tmp_path)))
     assert "'action_name' has 'view' (1), 'click' (1)" in message
     assert "--where action_name=click" in message
-    clicks = {"action_name": ("click",)}
-    assert grades_of(tmp_path, columns=declared_columns(columns), where=clicks) == {
-        "q": ["b"]
-    }
-    both = {"action_name": ("click", "view")}
-    assert grades_of(tmp_path, columns=declared_columns(columns), where=both) == {
-        "q": ["a", "b"]
-    }
-    for where, sentence in (
+
+
+@pytest.mark.parametrize(
+    ("kinds", "relevant"), [(("click",), ("b",)), (("click", "view"), ("a", "b"))]
+)
+def test_events_of_a_declared_kind_are_labels(kinds, relevant, tmp_path):
+    declared = replace(events_in(tmp_path), where={"action_name": kinds})
+    (labels,) = load_dataset(declared).labels.values()
+    assert labels.relevant == relevant
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
         ({"action_name": ("clik",)}, "no row has action_name = 'clik'"),
         ({"action": ("click",)}, "no row has a column 'action'"),
-    ):
-        declared = replace(undeclared, where=where)
-        assert sentence in str(refusal(load_dataset, declared))
+    ],
+)
+def test_a_kind_of_events_that_no_row_has_is_refused(where, sentence, tmp_path):
+    declared = replace(events_in(tmp_path), where=where)
+    assert sentence in str(refusal(load_dataset, declared))
 
 
 RATINGS = [
@@ -627,17 +658,19 @@ def test_forms_of_labels_beside_documents(files, tmp_path):
     assert load_dataset(DatasetReference(tmp_path)).document_count == 2
 
 
-def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
+def test_one_cause_is_one_error(tmp_path):
     rows = [{"question": f"{n}?", "relevant": [f"documents/x{n}"]} for n in range(29)]
     jsonl(documents_in(tmp_path / "d", "a", "b") / "queries.jsonl", rows)
     with pytest.raises(InputError, match="29 labels begin with 'documents/'") as raised:
         load_dataset(DatasetReference(tmp_path / "d"))
     assert len(raised.value.problems) == 1
+
+
+def test_a_text_that_stands_for_a_query_to_come_is_named(tmp_path):
     table = "question,gold\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
-    (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(table)
-    assert load_dataset(DatasetReference(tmp_path / "e")).data_quality[
-        "placeholder-query"
-    ] == ("'TODO' on 3 rows",)
+    (documents_in(tmp_path, "a", "b", "c") / "queries.csv").write_text(table)
+    quality = load_dataset(DatasetReference(tmp_path)).data_quality
+    assert quality["placeholder-query"] == ("'TODO' on 3 rows",)
 
 
 # Python
@@ -653,81 +686,102 @@ GIVEN = {
 
 
 def test_lists_of_labels_belong_to_the_queries_in_their_order():
-    assert harness.evaluate(**{**GIVEN, "queries": {"x": "red", "y": "green"}}).queries[
-        "y"
-    ].labels.relevant == ("b",)
-    assert "1 lists of labels for 2 queries" in str(
-        refusal(harness.evaluate, **{**GIVEN, "qrels": [["a"]]})
-    )
+    results = harness.evaluate(**{**GIVEN, "queries": {"x": "red", "y": "green"}})
+    assert results.queries["y"].labels.relevant == ("b",)
 
 
-def test_results_print_as_in_the_terminal_and_columns_are_declared():
-    table = pd.DataFrame(
-        {"id": list(DOCUMENTS), "description": list(DOCUMENTS.values())}
-    )
+def test_fewer_lists_of_labels_than_queries_are_refused():
+    message = str(refusal(harness.evaluate, **{**GIVEN, "qrels": [["a"]]}))
+    assert "1 lists of labels for 2 queries" in message
+
+
+def described_documents():
+    """Documents whose texts are in a column that no name tells."""
+    rows = {"id": list(DOCUMENTS), "description": list(DOCUMENTS.values())}
+    return pd.DataFrame(rows)
+
+
+def test_a_column_that_no_name_tells_is_asked_for():
     with pytest.raises(InputError, match=r'say which: columns=\{"text": "…"\}\)'):
-        harness.evaluate(**{**GIVEN, "documents": table})
-    results = harness.evaluate(
-        **{**GIVEN, "documents": table}, columns={"text": "description"}
-    )
-    assert "evaluation · nDCG@10 · 2 queries" in str(results) and "Results" not in str(
-        results
-    )
+        harness.evaluate(**{**GIVEN, "documents": described_documents()})
 
 
-def test_qrels_take_what_runs_take_and_several_ids_in_a_cell_are_one_error(tmp_path):
+def test_results_of_declared_columns_print_as_in_the_terminal():
+    arguments = {**GIVEN, "documents": described_documents()}
+    results = harness.evaluate(**arguments, columns={"text": "description"})
+    assert "evaluation · nDCG@10 · 2 queries" in str(results)
+    assert "Results" not in str(results)
+
+
+def test_qrels_take_a_file_of_rows_as_runs_do(tmp_path):
     jsonl(tmp_path / "qrels.jsonl", [{"query_id": 1, "doc_id": 7.0, "relevance": 2}])
     assert grades_in_memory(tmp_path / "qrels.jsonl") == {"1": {"7": 2}}
+
+
+def test_qrels_take_any_iterable_of_ids():
     assert grades_in_memory({"1": iter(["7"])}) == {"1": {"7": 1}}
-    with pytest.raises(
-        InputError, match=r"1 row with several ids, such as .*frame.explode\('doc_id'\)"
-    ):
+
+
+def test_several_ids_in_a_cell_are_one_error():
+    message = r"1 row with several ids, such as .*frame.explode\('doc_id'\)"
+    with pytest.raises(InputError, match=message):
         run_in_memory(frame(["a", "b"]), "runs['x']")
-    with pytest.raises(
-        InputError, match="runs\\['x'\\]\\['q'\\]: nan is not a score of document 'a'"
-    ):
+
+
+def test_a_score_that_is_no_number_is_named_with_its_document():
+    message = r"runs\['x'\]\['q'\]: nan is not a score of document 'a'"
+    with pytest.raises(InputError, match=message):
         run_in_memory({"q": {"a": float("nan")}}, "runs['x']")
 
 
 # The command line
 
 
-def test_runs_and_judgments_are_told_apart_and_matched(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Qrels; a right run by file names, a wrong one, and one of unknown documents."""
     monkeypatch.chdir(tmp_path)
     Path("qrels").write_text("q 0 hr/leave 1\nq 0 hr/pay 0\n")
     Path("a.run").write_text("q Q0 hr/leave.md 1 2 x\nq Q0 hr/pay.md 2 1 x\n")
     Path("b.run").write_text("q Q0 hr/pay 1 2 x\nq Q0 hr/leave 2 1 x\n")
     Path("c.run").write_text("q Q0 other 1 2 x\n")
-    assert (
-        "is a run, not qrels (give the qrels first"
-        in ends(capsys, 2, "score", "a.run", "qrels").err
-    )
-    assert (
-        "ids matched: 2 by file name"
-        in ends(capsys, 0, "score", "qrels", "a.run", "-m", "RR").err
-    )
-    assert (
-        "no hit is judged in any query: ids look like 'other'"
-        in ends(capsys, 2, "score", "qrels", "c.run").err
-    )
-    both = ends(capsys, 3, "score", "qrels", "a.run", "c.run", "-m", "RR")
-    assert "1.0000" in both.out and "c.run: no hit is judged in any query" in both.err
-    assert ends(
-        capsys, 3, "compare", "qrels", "a.run", "b.run", "c.run", "-m", "RR"
-    ).out
-    ends(
-        capsys,
-        0,
-        "compare",
-        "qrels",
-        "a.run",
-        "b.run",
-        "-m",
-        "RR",
-        "--report",
-        "page.html",
-    )
-    assert "RR" in Path("page.html").read_text()
+
+
+def test_a_run_in_the_place_of_qrels_is_told_apart(runs, capsys):
+    refused = ends(capsys, 2, "score", "a.run", "qrels").err
+    assert "is a run, not qrels (give the qrels first" in refused
+
+
+def test_the_ids_of_a_run_are_matched_by_file_name(runs, capsys):
+    scored = ends(capsys, 0, "score", "qrels", "a.run", "-m", "RR")
+    assert "ids matched: 2 by file name" in scored.err
+    assert "1.0000" in scored.out
+
+
+def test_a_run_without_a_judged_hit_is_refused(runs, capsys):
+    refused = ends(capsys, 2, "score", "qrels", "c.run").err
+    assert "no hit is judged in any query: ids look like 'other'" in refused
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["score", "qrels", "a.run"], "1.0000"),
+        (["compare", "qrels", "a.run", "b.run"], "? b  0.500"),
+    ],
+)
+def test_beside_a_run_without_a_judged_hit_the_others_are_scored(
+    runs, words, printed, capsys
+):
+    several = ends(capsys, 3, *words, "c.run", "-m", "RR")
+    assert printed in several.out
+    assert "c.run: no hit is judged in any query" in several.err
+
+
+def test_a_comparison_of_runs_has_a_page(runs, capsys):
+    words = ["compare", "qrels", "a.run", "b.run", "-m", "RR"]
+    ends(capsys, 0, *words, "--report", "page.html")
+    assert "RR" in Path("page.html").read_text(encoding="utf-8")
 
 
 TOPICS = (
@@ -757,27 +811,46 @@ def test_a_merged_cell_holds_for_the_rows_that_it_spans(tmp_path):
     assert grades_of(folder) == {"q0": ["a", "b"], "q1": ["c"]}
 
 
-def test_a_sheet_is_a_data_set_and_a_wrong_one_lists_the_sheets(tmp_path):
+@pytest.fixture
+def workbook_folder(tmp_path):
+    """A document, and a workbook of two sheets with queries."""
     rows = [["query", "gold_id"], ["what", "a"]]
     folder = documents_in(tmp_path, "a")
     (folder / "golden.xlsx").write_bytes(book(March=rows, April=rows))
-    assert grades_of(folder / "golden.xlsx#March") == {"q0": ["a"]}
-    for reference in (
-        DatasetReference(folder / "golden.xlsx#Nope"),
-        DatasetReference(folder, queries=("golden.xlsx#Nope",)),
-    ):
-        message = str(refusal(load_dataset, reference))
-        assert "no sheet 'Nope'" in message and "'March', 'April'" in message
+    return folder
 
 
-def test_dumps_of_elasticsearch_are_documents(tmp_path):
-    source = {"content": "one text"}
-    bulk = '{"index": {"_id": "a"}}\n{"content": "one text"}\n'
-    hits = {"took": 1, "hits": {"hits": [{"_id": "a", "_source": source}]}}
-    for name, content in (("dump.ndjson", bulk), ("hits.json", json.dumps(hits))):
-        (tmp_path / name).write_text(content)
-        (tmp_path / "queries.csv").write_text("query,gold_id\nwhat,a\n")
-        assert grades_of(tmp_path, documents=name) == {"q0": ["a"]}
+def test_a_sheet_is_a_data_set(workbook_folder):
+    assert grades_of(workbook_folder / "golden.xlsx#March") == {"q0": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [("golden.xlsx#Nope", {}), ("", {"queries": ("golden.xlsx#Nope",)})],
+    ids=["as a data set", "as queries"],
+)
+def test_a_wrong_sheet_lists_the_sheets(workbook_folder, file, options):
+    reference = DatasetReference(workbook_folder / file, **options)
+    message = str(refusal(load_dataset, reference))
+    assert "no sheet 'Nope'" in message
+    assert "'March', 'April'" in message
+
+
+BULK = '{"index": {"_id": "a"}}\n{"content": "one text"}\n'
+SEARCH_HITS = {"hits": [{"_id": "a", "_source": {"content": "one text"}}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("dump.ndjson", BULK),
+        ("hits.json", json.dumps({"took": 1, "hits": SEARCH_HITS})),
+    ],
+)
+def test_dumps_of_elasticsearch_are_documents(name, content, tmp_path):
+    (tmp_path / name).write_text(content)
+    (tmp_path / "queries.csv").write_text("query,gold_id\nwhat,a\n")
+    assert grades_of(tmp_path, documents=name) == {"q0": ["a"]}
 
 
 @pytest.mark.parametrize("name", ["golden.csv", "testset.csv", "eval/golden.csv"])

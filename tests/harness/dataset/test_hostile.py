@@ -139,13 +139,13 @@ def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, f
         ("a\0", "U+0000"),
     ],
 )
-def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, reason):
-    for name in ("corpus", "queries"):
-        folder = layouts.beir(tmp_path / name)
-        (folder / f"{name}.jsonl").write_text(
-            json.dumps({"_id": id_, "text": "one"}) + "\n"
-        )
-        assert reason in refused(folder)
+@pytest.mark.parametrize("file", ["corpus.jsonl", "queries.jsonl"])
+def test_ids_that_break_the_files_that_are_written_are_refused(
+    tmp_path, id_, reason, file
+):
+    folder = layouts.beir(tmp_path / "set")
+    (folder / file).write_text(json.dumps({"_id": id_, "text": "one"}) + "\n")
+    assert reason in refused(folder)
 
 
 @pytest.mark.parametrize(
@@ -157,17 +157,26 @@ def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, gra
     assert "is not a whole number" in refused(folder)
 
 
-def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("link", "target", "message"),
+    [
+        ("b.txt", "outside/a.md", "is a link that leads out of the data set"),
+        ("inner", "outside", "is a link that leads out of the data set"),
+        ("b.md", "set/b.md", "cannot be read"),
+    ],
+    ids=["to a file", "to a folder", "to itself"],
+)
+def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(
+    tmp_path, link, target, message
+):
     folder = markdown(tmp_path / "set")
-    outside = markdown(tmp_path / "outside")
-    for name, target, message in (
-        ("b.txt", outside / "a.md", "is a link that leads out of the data set"),
-        ("inner", outside, "is a link that leads out of the data set"),
-        ("b.md", folder / "b.md", "cannot be read"),
-    ):
-        (folder / name).symlink_to(target)
-        assert f"{name}: {message}" in refused(folder)
-        (folder / name).unlink()
+    markdown(tmp_path / "outside")
+    (folder / link).symlink_to(tmp_path / target)
+    assert f"{link}: {message}" in refused(folder)
+
+
+def test_a_link_within_the_data_set_is_a_document(tmp_path):
+    folder = markdown(tmp_path / "set")
     (folder / "b.md").symlink_to(folder / "a.md")
     assert load_dataset(DatasetReference(folder)).document_count == 2
 
@@ -244,10 +253,21 @@ def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
             if name:
                 wrong.append(f"{path}:{node.lineno}: {name}")
     assert wrong == []
-    assert (
-        called(ast.parse("np.load(f, allow_pickle=True)").body[0].value)
-        == "allow_pickle"
-    )
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("np.load(f, allow_pickle=True)", "allow_pickle"),
+        ("np.load(f, allow_pickle=flag)", "allow_pickle"),
+        ("np.load(f, allow_pickle=False)", ""),
+        ("eval(text)", "eval"),
+        ("yaml.full_load(text)", "full_load"),
+        ("re.compile(text)", ""),
+    ],
+)
+def test_a_call_that_unpickles_or_runs_text_would_be_seen(code, name):
+    assert called(ast.parse(code).body[0].value) == name
 
 
 SPACES = " " * 20_000

@@ -275,29 +275,41 @@ def test_a_frame_of_labels_has_its_grades_or_flags(flag):
     assert grades_in_memory(table) == {"q1": {"d1": 1, "d3": 0}}
 
 
-@pytest.mark.parametrize("field", ["typo", "multi_hop", "sentiment"])
-def test_fields_of_queries_are_no_grades(field, tmp_path):
-    values = {"sentiment": ("negative", "positive")}.get(field, ("yes", "no"))
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("typo", ("yes", "no")),
+        ("multi_hop", ("yes", "no")),
+        ("sentiment", ("negative", "positive")),
+    ],
+)
+def test_fields_of_queries_are_no_grades(field, words, tmp_path):
     rows = [
         {"query": query, "gold_id": "d1", field: word}
-        for query, word in zip(QUERIES, values, strict=True)
+        for query, word in zip(QUERIES, words, strict=True)
     ]
-    assert len(load_dataset(asked(tmp_path, rows)).labels) == 2
+    labels = load_dataset(asked(tmp_path, rows)).labels
+    assert [labels[query].relevant for query in labels] == [("d1",), ("d1",)]
 
 
 @pytest.mark.parametrize(
-    "cell",
-    [["d1", "d3"], ("d1", "d3"), np.array(["d1", "d3"]), {"d1", "d3"}],
+    ("cell", "kind"),
+    [
+        (["d1", "d3"], "ranked"),
+        (("d1", "d3"), "ranked"),
+        (np.array(["d1", "d3"]), "ranked"),
+        ({"d1", "d3"}, "grades"),  # which has no order
+    ],
     ids=["list", "tuple", "array", "set"],
 )
-def test_cells_of_frames_may_hold_several_documents(cell):
+def test_cells_of_frames_may_hold_several_documents(cell, kind):
     queries = pd.DataFrame(
         {"query": QUERIES, "gold_ids": [cell, cell], "excluded_ids": [{"d2"}, {"d2"}]}
     )
     results = harness.evaluate(DOCUMENTS, queries, None, {"bm25": "bm25"})
     lines = (results.folder / "labels.jsonl").read_text().splitlines()
     row = json.loads(lines[0])
-    assert sorted(row.get("ranked", row.get("grades"))) == ["d1", "d3"]
+    assert sorted(row[kind]) == ["d1", "d3"]
     assert row["excluded"] == ["d2"]
 
 

@@ -450,11 +450,9 @@ def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
         == ended("run", "made.toml", "--quiet")
         == 0
     )
-    for page in ("report.md", "report.html"):
-        assert (
-            "The labels of 20 queries are clicks: they favour"
-            in Path("results/made", page).read_text()
-        )
+    sentence = "The labels of 20 queries are clicks: they favour"
+    assert sentence in Path("results/made/report.md").read_text(encoding="utf-8")
+    assert sentence in Path("results/made/report.html").read_text(encoding="utf-8")
 
 
 def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(
@@ -479,22 +477,18 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
     )
 
 
-def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
-    here: Path,
-):
-    expected, notes = (
-        load_dataset(parse_reference(layouts.beir(here, FIFTY))).digest,
-        here / "qrels" / "test.tsv",
-    )
-    for name in ("qrels.tsv", "qrels/test.txt", "qrels/test.tsv"):
-        notes = notes.rename(here / name)
-        if name.endswith(".tsv"):
-            assert load_dataset(parse_reference(here)).digest == expected
-        else:
-            with pytest.raises(
-                InputError, match=r"holds no qrels .*qrels/test.tsv"
-            ):  # nobody seemed to have judged
-                load_dataset(parse_reference(here))
+def test_judgments_beside_a_corpus_of_beir_are_read(here: Path):
+    expected = load_dataset(parse_reference(layouts.beir(here, FIFTY))).digest
+    (here / "qrels" / "test.tsv").rename(here / "qrels.tsv")
+    assert load_dataset(parse_reference(here)).digest == expected
+
+
+def test_judgments_of_beir_in_another_form_are_refused(here: Path):
+    """Nobody seemed to have judged."""
+    layouts.beir(here, FIFTY)
+    (here / "qrels" / "test.tsv").rename(here / "qrels" / "test.txt")
+    with pytest.raises(InputError, match=r"holds no qrels .*qrels/test.tsv"):
+        load_dataset(parse_reference(here))
 
 
 def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -52,27 +52,52 @@ def test_even_lists_are_extrapolated_by_the_share_that_they_have_in_common(a, b,
     assert rank_overlap(a, b, p).extrapolated == pytest.approx(expected)
 
 
-def test_the_published_example_and_the_ends():
-    assert rank_overlap("abcde", "bacfg").extrapolated == pytest.approx(
-        0.619335, abs=5e-7
-    )
-    assert rank_overlap("abcde", "abcde").extrapolated == pytest.approx(1.0)
-    assert rank_overlap("abc", "xyz").extrapolated == 0.0
-    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and
-    # beyond the end 1 x 0.25.
-    assert rank_overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
-    assert (
-        rank_overlap("ab", "a", p=0.5).extrapolated
-        == rank_overlap("a", "ab", p=0.5).extrapolated
-    )
-    assert rank_overlap("", "") == (1.0, 1.0)
-    assert rank_overlap("", "ab") == (0.0, 0.0)
-    assert rank_overlap("abcdefghijkl", "lkjihgfedcba").top == 0.8
-    assert rank_overlap("ab", "abcd").top == 0.5
+def test_the_published_example_of_rank_overlap():
+    overlap = rank_overlap("abcde", "bacfg").extrapolated
+    assert round(overlap, 6) == 0.619335
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "overlap"), [("abcde", "abcde", 1.0), ("abc", "xyz", 0.0)]
+)
+def test_equal_rankings_overlap_wholly_and_disjoint_ones_not(first, second, overlap):
+    assert rank_overlap(first, second).extrapolated == pytest.approx(overlap, abs=1e-12)
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "ab"), ("ab", "a")])
+def test_a_ranking_that_ends_agrees_as_before_its_end(first, second):
+    """By hand with p = 0.5: (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75.
+
+    And beyond the end 1 x 0.25.
+    """
+    overlap = rank_overlap(first, second, p=0.5).extrapolated
+    assert overlap == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("other", "overlap"), [("", 1.0), ("ab", 0.0)])
+def test_an_empty_ranking_overlaps_with_an_empty_one_alone(other, overlap):
+    assert rank_overlap("", other) == (overlap, overlap)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "share"),
+    [
+        ("abcdefghijkl", "lkjihgfedcba", 0.8),  # c to j, of the first ten
+        ("ab", "abcd", 0.5),  # two of the four that the longer one has
+    ],
+)
+def test_the_share_of_the_first_ten_that_both_have(first, second, share):
+    assert rank_overlap(first, second).top == share
+
+
+def test_the_mean_overlap_of_queries():
+    overlap = mean_rank_overlap([("ab", "ab"), ("ab", "cd")])
+    assert overlap is not None
+    assert overlap.extrapolated == pytest.approx(0.5)
+
+
+def test_no_queries_have_no_mean_overlap():
     assert mean_rank_overlap([]) is None
-    both = mean_rank_overlap([("ab", "ab"), ("ab", "cd")])
-    assert both is not None
-    assert both.extrapolated == pytest.approx(0.5)
 
 
 def test_the_cross_fitted_scores_are_chosen_on_four_parts_and_measured_on_the_fifth():
@@ -91,10 +116,19 @@ def test_the_cross_fitted_scores_are_chosen_on_four_parts_and_measured_on_the_fi
         values.append(scores[winner][i])
     estimate = cross_fitted_scores(scores, ids, single_units(40), seed=7)
     assert estimate.tolist() == values
-    clear = cross_fitted_scores(
-        {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, single_units(40)
-    )
-    assert clear.tolist() == scores["r0"].tolist()
+
+
+def test_a_clear_winner_has_its_own_scores_when_cross_fitted():
+    ids = [f"q{number}" for number in range(40)]
+    best = np.random.default_rng(18).random(40)
+    scores = {"one": best, "far": best - 0.9}
+    estimate = cross_fitted_scores(scores, ids, single_units(40))
+    assert estimate.tolist() == best.tolist()
+
+
+def test_one_cluster_has_no_parts_to_choose_on():
+    ids = [f"q{number}" for number in range(40)]
+    scores = {"a": np.linspace(0, 1, 40), "b": np.linspace(1, 0, 40)}
     assert cross_fitted_scores(scores, ids, cluster_units(["all"] * 40)) is None
 
 
@@ -201,29 +235,39 @@ def test_two_areas_at_the_ends_differ_with_a_p_above_0():
     assert compare_roc_areas(apart, reverse) == (1.0, 2 / 2**5)
 
 
-@given(st.data())
-def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
-    m = data.draw(st.integers(5, 8))
-    n = data.draw(st.integers(5, 8))
-    draw = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
-    first, second = (np.array(data.draw(draw)) for _ in range(2))
-    tables = [wins_table(scores[:m], scores[m:]) for scores in (first, second)]
-    gap = tables[0] - tables[1]
+@st.composite
+def scores_of_two(draw):
+    """Scores that two retrievers give to the same queries, on both sides."""
+    positives = draw(st.integers(5, 8))
+    size = positives + draw(st.integers(5, 8))
+    row = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=size, max_size=size)
+    both = [np.array(draw(row)) for _ in range(2)]
+    return [RocScores(scores[:positives], scores[positives:]) for scores in both]
+
+
+@given(scores_of_two())
+def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(scores):
+    first, second = scores
+    gap = wins_table(*first) - wins_table(*second)
+    m, n = gap.shape
     variance = (
         np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
     )  # that of the difference itself
-    test = compare_roc_areas(
-        RocScores(first[:m], first[m:]), RocScores(second[:m], second[m:])
-    )
+    assume(variance > 1e-12)
+    test = compare_roc_areas(first, second)
     assert test.difference == pytest.approx(gap.mean(), abs=1e-12)
-    if variance > 1e-12:
-        assert test.p_value == pytest.approx(
-            2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
-        )
-    back = compare_roc_areas(
-        RocScores(second[:m], second[m:]), RocScores(first[:m], first[m:])
+    assert test.p_value == pytest.approx(
+        2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
     )
-    assert back.p_value == pytest.approx(test.p_value)
+
+
+@given(scores_of_two())
+def test_two_areas_in_the_other_order_differ_as_much_with_the_same_p(scores):
+    first, second = scores
+    forward = compare_roc_areas(first, second)
+    backward = compare_roc_areas(second, first)
+    assert backward.difference == pytest.approx(-forward.difference, abs=1e-12)
+    assert backward.p_value == pytest.approx(forward.p_value)
 
 
 ANSWERED = [f"a{n}" for n in range(10)]
@@ -430,23 +474,31 @@ def test_an_own_measure_is_not_called_for_what_nothing_answers(tmp_path):
     assert {} not in calls
 
 
+def unlabelled_experiment(folder, name):
+    """An experiment with one measure on one query without labels."""
+    table = experiment(folder, measures=(name,))
+    queries = folder / "data" / "queries.jsonl"
+    queries.write_text(json.dumps({"id": "q", "query": "d0"}), encoding="utf-8")
+    return load(table)
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "Abstain"])
+def test_measures_of_documents_wait_for_labels(tmp_path, name):
+    assert build(unlabelled_experiment(tmp_path, name)).labels.grades == {}
+
+
 @pytest.mark.parametrize(
-    ("name", "refused"),
+    ("name", "message"),
     [
-        ("nDCG@10", ""),
-        ("Abstain", ""),
         ("R(groups='autorag')@5", "there are no AND/OR groups in these labels"),
         ("IoU@5", "measure 'IoU@5': needs labelled spans, and no query has any"),
     ],
 )
-def test_measures_are_tried_before_there_are_labels(tmp_path, name, refused):
-    table = experiment(tmp_path, measures=(name,))
-    queries = tmp_path / "data" / "queries.jsonl"
-    queries.write_text(json.dumps({"id": "q", "query": "d0"}), encoding="utf-8")
-    if refused:
-        assert refused in str(refusal(build, load(table)))
-    else:
-        assert build(load(table)).labels.grades == {}
+def test_measures_of_other_labels_are_refused_before_there_are_any(
+    tmp_path, name, message
+):
+    unlabelled = unlabelled_experiment(tmp_path, name)
+    assert message in str(refusal(build, unlabelled))
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):

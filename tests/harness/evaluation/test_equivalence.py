@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from harness.evaluation.gate import (
     BASELINE_ARM,
@@ -37,44 +38,37 @@ def p_values(table):
 
 
 @pytest.mark.slow
-def test_the_power_at_true_equality():
-    """Normal differences, standard deviation 0.05; below 149 queries none passes."""
-    rng = np.random.default_rng(0)
-    for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
-        passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
-        assert passed == pytest.approx(
-            power, abs=0.05 + 3 * math.sqrt(power * (1 - power) / EXPERIMENTS)
-        )
+@pytest.mark.parametrize("n", [50, 120, 150, 200, 300])
+def test_the_power_at_true_equality_is_nearly_the_normal_one(n):
+    """Normal differences, standard deviation 0.05; one query with the worst loss.
 
-
-def test_one_query_with_the_worst_loss_is_always_added():
-    """Against the enumeration of all signs of d + margin with the added query."""
-    few = np.array(
-        [
-            0.3,
-            0.1,
-            0.2,
-            -0.05,
-            0.4,
-            0.25,
-            0.3,
-            0.2,
-            0.3,
-            0.25,
-            0.35,
-            0.3,
-            0.2,
-            0.3,
-            0.25,
-        ]
+    The sum of random signs has a variance of the sum of squares: it passes from 1.645
+    of its deviations on.
+    """
+    loss = 1 - MARGIN
+    spread = math.sqrt(n * (0.05**2 + MARGIN**2) + loss**2)
+    lacking = stats.norm.isf(0.05) * spread - (n * MARGIN - loss)
+    power = stats.norm.sf(lacking / (0.05 * math.sqrt(n)))
+    differences = np.random.default_rng(n).normal(0, 0.05, (EXPERIMENTS, n))
+    passed = np.mean(p_values(differences) <= 0.05)
+    assert passed == pytest.approx(
+        power, abs=0.06 + 3 * math.sqrt(power * (1 - power) / EXPERIMENTS)
     )
-    many = np.array([-0.03] * 10 + [0.9] * 7)
-    for d in (few, many):
-        values = np.append(d + MARGIN, MARGIN - 1)
-        signs = 1 - 2 * (
-            (np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1
-        )
-        assert p_values(d[None, :])[0] == np.mean(signs @ values >= values.sum() - 1e-9)
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [0.3, 0.1, 0.2, -0.05, 0.4, 0.25, 0.3, 0.2, 0.3, 0.25, 0.35, 0.3, 0.2],
+        [-0.03] * 10 + [0.9] * 7,
+    ],
+    ids=["mostly gains", "small losses and large gains"],
+)
+def test_one_query_with_the_worst_loss_is_always_added(differences):
+    """Against the enumeration of all signs of d + margin with the added query."""
+    d = np.array(differences)
+    expected = enumerated(np.append(d + MARGIN, MARGIN - 1))
+    assert p_values(d[None, :])[0] == expected
 
 
 def enumerated(values):
@@ -109,29 +103,44 @@ def test_the_added_cluster_is_as_large_as_the_largest():
     assert added_unit_p(cluster_units(clusters)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
-def test_nothing_passes_below_the_limit_of_information(margin, fewest):
-    """Equal queries that are needed: docs/how-to/gate-in-ci.md, How many queries.
+FEWEST = [(0.02, 149), (0.05, 59), (0.1, 29)]
+"""The smallest n with (1 - margin)^n <= 0.05: docs/how-to/gate-in-ci.md, How many."""
+SAME = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
+"""Both arms have the same rankings."""
 
-    The smallest n with (1 - margin)^n <= 0.05.
-    """
-    same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
-    for n in (fewest - 1, fewest):
-        half = np.full(n, 0.5)
-        for identical in (frozenset(), same):
-            table = scored(
-                {CHALLENGER_ARM: half, BASELINE_ARM: half}, identical=identical
-            )
-            found = gate_scores(table, margin=margin, settings=Settings())
-            if identical:
-                # No claim of equivalence, and so without a floor.
-                assert found.outcome is GateOutcome.UNCHANGED
-            else:
-                assert (found.outcome is GateOutcome.PASSED) == (n == fewest)
-        (row,) = compare(
-            {"a": half, "b": half}, measure="m", settings=Settings(margin=margin)
-        )
-        assert (row.verdict is Verdict.EQUIVALENT) == (n == fewest)
+
+def gate_of_equal_scores(queries, margin, identical=frozenset()):
+    half = np.full(queries, 0.5)
+    table = scored({CHALLENGER_ARM: half, BASELINE_ARM: half}, identical=identical)
+    return gate_scores(table, margin=margin, settings=Settings())
+
+
+@pytest.mark.parametrize(("margin", "fewest"), FEWEST)
+def test_a_gate_of_equal_scores_passes_from_the_limit_of_information_on(margin, fewest):
+    below = gate_of_equal_scores(fewest - 1, margin)
+    reached = gate_of_equal_scores(fewest, margin)
+    assert [below.outcome, reached.outcome] == [
+        GateOutcome.NOT_SHOWN,
+        GateOutcome.PASSED,
+    ]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+@pytest.mark.parametrize(("margin", "fewest"), FEWEST)
+def test_the_same_rankings_are_unchanged_below_the_limit_too(margin, fewest, missing):
+    """That claims no equivalence."""
+    same = gate_of_equal_scores(fewest - missing, margin, SAME)
+    assert same.outcome is GateOutcome.UNCHANGED
+
+
+@pytest.mark.parametrize(("margin", "fewest"), FEWEST)
+def test_equal_scores_are_equivalent_from_the_limit_of_information_on(margin, fewest):
+    verdicts = []
+    for queries in (fewest - 1, fewest):
+        half = np.full(queries, 0.5)
+        (row,) = compare({"a": half, "b": half}, settings=Settings(margin=margin))
+        verdicts.append(row.verdict)
+    assert verdicts == [Verdict.UNDECIDED, Verdict.EQUIVALENT]
 
 
 B = np.random.default_rng(9).random(200)
@@ -285,31 +294,37 @@ def test_weighted_queries_are_said_to_decide():
 )
 def test_identical_rankings_are_called_so_and_prove_little(value, n, outcome, sentence):
     both = np.full(n, value)
-    same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
-    table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=same)
+    table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=SAME)
     found = gate_scores(table, margin=0.02, settings=Settings())
     assert (found.outcome, gate_sentence(found)) == (outcome, sentence)
     assert found.passed == (outcome is UNCHANGED)
 
 
-@pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf"), 1e308])
 def test_a_margin_is_a_finite_number_above_0(margin):
-    for wrong in (margin, 1e308):
-        with pytest.raises(InputError, match="is not a number above 0 and below 1e"):
-            Settings(margin=wrong)
-    # Points of the measure: a DCG may well differ by more than 1.
+    with pytest.raises(InputError, match="is not a number above 0 and below 1e"):
+        Settings(margin=margin)
+
+
+def test_a_margin_is_in_points_of_the_measure():
+    """A DCG may well differ by more than 1."""
     assert Settings(margin=1.5).margin == 1.5
 
 
-def test_the_range_of_the_measure_is_the_worst_loss():
-    scores = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
-    unknown, expected = (
-        compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0]
-        for reach in (None, ValueRange(0.0, 4.0))
-    )
-    assert not unknown.finding.negligible
-    assert cell(expected) == "better but negligible"
-    with pytest.raises(
-        InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"
-    ):
-        compare(scores, ranges={"m": ValueRange(0.0, 1.0)})
+DISTANT = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
+"""From 2.90025 to 3."""
+
+
+@pytest.mark.parametrize(
+    ("reach", "verdict"),
+    [(None, "better"), (ValueRange(0.0, 4.0), "better but negligible")],
+)
+def test_the_range_of_the_measure_is_the_worst_loss(reach, verdict):
+    (row,) = compare(DISTANT, settings=Settings(margin=0.2), ranges={"m": reach})
+    assert cell(row) == verdict
+
+
+def test_scores_outside_the_range_of_the_measure_are_refused():
+    message = r"scores reach from 2.90025 to 3, outside 0 to 1"
+    with pytest.raises(InputError, match=message):
+        compare(DISTANT, ranges={"m": ValueRange(0.0, 1.0)})

@@ -49,36 +49,69 @@ def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
     assert t_power(effect, n, alpha) == pytest.approx(theirs, abs=1e-6)
 
 
-def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
+@pytest.mark.parametrize(("effect", "queries"), [(0.5, 34), (0.2, 199)])
+def test_queries_needed_are_those_of_the_page_on_statistics(effect, queries):
+    """docs/statistics.md, Enough queries?"""
+    assert queries_for_effect(effect) == queries
+
+
+@pytest.mark.parametrize("effect", [0.1, 0.35, 0.8, 2.0])
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_queries_needed_are_those_of_statsmodels(effect, alpha):
     from statsmodels.stats.power import TTestPower
 
-    # As in docs/statistics.md, Enough queries?
-    assert [queries_for_effect(effect) for effect in (0.5, 0.2)] == [34, 199]
-    for effect in (0.1, 0.35, 0.8, 2.0):
-        for alpha in (0.05, 0.01):
-            theirs = math.ceil(
-                TTestPower().solve_power(effect, alpha=alpha, power=TARGET_POWER)
-            )
-            assert queries_for_effect(effect, alpha) == max(theirs, 2)
-    assert [
-        t_power(detectable_effect(n), n, 0.05) for n in (2, 34, 20_000)
-    ] == pytest.approx([TARGET_POWER] * 3, abs=1e-6)
+    theirs = math.ceil(
+        TTestPower().solve_power(effect, alpha=alpha, power=TARGET_POWER)
+    )
+    assert queries_for_effect(effect, alpha) == max(theirs, 2)
+
+
+@pytest.mark.parametrize("n", [2, 34, 20_000])
+def test_a_detectable_effect_has_the_power_that_is_aimed_at(n):
+    assert t_power(detectable_effect(n), n, 0.05) == pytest.approx(
+        TARGET_POWER, abs=1e-6
+    )
+
+
+def test_an_effect_that_needs_too_many_queries_has_no_number_of_them():
     assert queries_for_effect(1e-4) is None
+
+
+def test_an_effect_of_0_is_refused():
     with pytest.raises(ValueError, match="not above 0"):
         queries_for_effect(0.0)
 
 
-def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
-    for few_or_equal in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
-        assert queries_needed(apart(few_or_equal), 0.02, 0.05) is None
-    values = np.random.default_rng(1).normal(0, 0.2, 60)
-    plans = [
-        queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)
-    ]
-    assert plans[0] == plans[1] == plans[2]
-    assert plans[0] == queries_for_effect(0.05 / float(np.std(values, ddof=1)))
-    assert queries_needed(apart(values), 1e-7, 0.05) == MAX_POWER_QUERIES + 1
-    assert queries_needed(apart(values), 0.05, 0.05 / 3) > plans[0]
+@pytest.mark.parametrize(
+    "values",
+    [[0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40],
+    ids=["eight differences", "equal differences"],
+)
+def test_few_or_equal_differences_are_no_ground_for_a_plan(values):
+    assert queries_needed(apart(values), 0.02, 0.05) is None
+
+
+SCATTERED = np.random.default_rng(1).normal(0, 0.2, 60)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3, -0.3])
+def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean(shift):
+    expected = queries_for_effect(0.05 / float(np.std(SCATTERED, ddof=1)))
+    assert queries_needed(apart(SCATTERED + shift), 0.05, 0.05) == expected
+
+
+def test_a_plan_of_too_many_queries_ends_above_the_largest():
+    assert queries_needed(apart(SCATTERED), 1e-7, 0.05) == MAX_POWER_QUERIES + 1
+
+
+def test_a_corrected_level_needs_more_queries():
+    alone, corrected = (
+        queries_needed(apart(SCATTERED), 0.05, alpha) for alpha in (0.05, 0.05 / 3)
+    )
+    assert corrected > alone
+
+
+def test_a_plan_counts_clusters():
     rng = np.random.default_rng(2)
     scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
     clusters = tuple(str(i // 3) for i in range(60))
@@ -91,17 +124,25 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
     ]
 
 
-def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
-    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end
-    # all of it.
-    assert spent_alpha(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
-    assert spent_alpha(0.05, 1.0) == pytest.approx(0.05)
+AT_HALF = 0.003051
+"""Of 0.05, by Lan and DeMets's function of O'Brien and Fleming: 0.025 in each tail."""
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 1.0])
+def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets(share):
     z = scipy_stats.norm.ppf(1 - 0.05 / 4)
-    assert spent_alpha(0.05, 0.3) == pytest.approx(
-        4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12
-    )
+    expected = 4 * scipy_stats.norm.sf(z / math.sqrt(share))
+    assert spent_alpha(0.05, share) == pytest.approx(expected, rel=1e-12)
+
+
+def test_at_half_of_the_queries_little_alpha_is_spent_and_at_the_end_all_of_it():
+    assert spent_alpha(0.05, 0.5) == pytest.approx(AT_HALF, abs=5e-7)
+    assert spent_alpha(0.05, 1.0) == pytest.approx(0.05)
+
+
+def test_the_levels_of_two_looks_miss_in_alpha_together():
     first, second = look_levels(0.05, (75, 150))
-    assert first == pytest.approx(0.003051, abs=5e-7)
+    assert first == pytest.approx(AT_HALF, abs=5e-7)
     bounds = [scipy_stats.norm.isf(level / 2) for level in (first, second)]
 
     def missed(x):
@@ -113,22 +154,34 @@ def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
 
     never = integrate.quad(missed, -bounds[0], bounds[0])[0]
     assert 1 - never == pytest.approx(0.05, abs=1e-5)
+
+
+def test_one_look_has_all_of_alpha():
     assert look_levels(0.05, (150,)) == pytest.approx((0.05,))
+
+
+def test_the_levels_of_several_looks_overlap_and_sum_to_more_than_alpha():
     assert sum(look_levels(0.05, (50, 100, 150))) > 0.05
 
 
-def test_alpha_is_spent_at_the_numbers_that_were_reached():
-    chosen = Settings(looks=Looks((60, 150)))
-    assert [current_look(chosen, n).number for n in (60, 150)] == [1, 2]
-    assert settings_at_look(chosen, 60).alpha == look_levels(0.05, (60, 150))[0]
-    assert settings_at_look(chosen, 150).alpha == look_levels(0.05, (60, 150))[1]
-    assert settings_at_look(chosen, 60).level == pytest.approx(
-        1 - look_levels(0.05, (60, 150))[0]
-    )
-    # 75 of 150 was not planned: it spends the alpha of half of the queries, less that
-    # of the look at 60.
-    assert settings_at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
-    after = replace(chosen, earlier=(60,))
+LOOKING_TWICE = Settings(looks=Looks((60, 150)))
+
+
+@pytest.mark.parametrize(("n", "number"), [(60, 1), (150, 2)])
+def test_a_planned_look_has_its_number_and_its_level(n, number):
+    level = look_levels(0.05, (60, 150))[number - 1]
+    assert current_look(LOOKING_TWICE, n).number == number
+    assert settings_at_look(LOOKING_TWICE, n).alpha == level
+    assert settings_at_look(LOOKING_TWICE, n).level == pytest.approx(1 - level)
+
+
+def test_a_first_look_at_another_number_spends_the_alpha_of_its_share():
+    alpha = settings_at_look(LOOKING_TWICE, 75).alpha
+    assert alpha == pytest.approx(AT_HALF, abs=5e-7)
+
+
+def test_a_look_after_another_spends_what_that_one_left():
+    after = replace(LOOKING_TWICE, earlier=(60,))
     assert current_look(after, 75).number == 2
     assert settings_at_look(after, 75).alpha == look_levels(0.05, (60, 75), 150)[1]
     assert (
@@ -136,14 +189,28 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
         > spent_alpha(0.05, 0.5)
         > settings_at_look(after, 75).alpha
     )
-    assert current_look(replace(chosen, earlier=(60, 100)), 150).number == 3
+
+
+def test_an_unplanned_look_counts_among_the_looks():
+    after_two = replace(LOOKING_TWICE, earlier=(60, 100))
+    assert current_look(after_two, 150).number == 3
+
+
+def test_without_planned_looks_there_is_no_look():
     assert settings_at_look(Settings(), 60) == Settings()
     assert current_look(Settings(), 60) is None
-    assert Settings.from_statistics(
-        Statistics(looks=Looks((60, 150))), earlier=(60,)
-    ) == replace(chosen, earlier=(60,))
-    for bad in ((), (60, 60), (0, 5)):
-        assert "rising numbers" in str(small.refusal(Settings, looks=Looks(bad)))
+
+
+def test_declared_looks_and_earlier_runs_are_settings():
+    declared = Statistics(looks=Looks((60, 150)))
+    expected = replace(LOOKING_TWICE, earlier=(60,))
+    assert Settings.from_statistics(declared, earlier=(60,)) == expected
+
+
+@pytest.mark.parametrize("numbers", [(), (60, 60), (0, 5)])
+def test_looks_that_do_not_rise_are_refused(numbers):
+    refused = small.refusal(Settings, looks=Looks(numbers))
+    assert "rising numbers" in str(refused)
 
 
 def test_beyond_the_last_look_nothing_is_claimed():

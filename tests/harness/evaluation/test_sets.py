@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import harness
 from harness import several_sets
 from harness.build.build import BuiltExperiment
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
-from harness.evaluation.sets import compare_over_sets
+from harness.evaluation.sets import PairOnSets, compare_over_sets
 from harness.evaluation.verdict import Verdict
 from harness.experiment import LoadedExperiment, load, load_sets
 from harness.preflight.throughput import read_earlier_runs
@@ -74,51 +76,65 @@ def scores_of(difference: float, n: int) -> Scores:
     )
 
 
-def test_what_six_sets_say_is_the_known_answer() -> None:
-    comparison = compare_over_sets(
-        {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "b", Settings()
-    )
-    (pair,) = comparison.pairs
-    assert pair.differences == pytest.approx(KNOWN)
-    assert pair.new_sets is not None
-    assert (round(pair.new_sets.t, 4), round(pair.new_sets.p_value, 5)) == (
-        3.1236,
-        0.02615,
-    )
-    sentence = sets_sentence(pair)
-    assert (
-        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); "
-        "on a new set −0.037 to +0.101" in sentence
-    )
+def pair_over_six_sets(
+    baseline: str = "b", settings: Settings | None = None
+) -> PairOnSets:
+    """The comparison of a and b on the six sets."""
     sets = {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}
+    (pair,) = compare_over_sets(sets, baseline, settings or Settings()).pairs
+    return pair
+
+
+def test_what_six_sets_say_is_the_known_answer() -> None:
+    pair = pair_over_six_sets()
+    assert pair.differences == pytest.approx(KNOWN)
     assert pair.verdict is Verdict.BETTER
     assert (
-        compare_over_sets(sets, "b", Settings(alpha_spent=True)).pairs[0].verdict
-        is Verdict.UNDECIDED
+        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); "
+        "on a new set −0.037 to +0.101" in sets_sentence(pair)
     )
-    turned = compare_over_sets(
-        {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings()
-    )
-    assert sets_sentence(turned.pairs[0]) == sentence  # however the pair is turned
+
+
+def test_the_test_over_new_sets_is_scipys_t_test_of_the_means() -> None:
+    new_sets = pair_over_six_sets().new_sets
+    theirs = stats.ttest_1samp(KNOWN, 0)
+    assert new_sets is not None
+    assert new_sets.t == pytest.approx(theirs.statistic)
+    assert new_sets.p_value == pytest.approx(theirs.pvalue)
+
+
+def test_spent_alpha_decides_nothing_over_sets() -> None:
+    pair = pair_over_six_sets(settings=Settings(alpha_spent=True))
+    assert pair.verdict is Verdict.UNDECIDED
+
+
+def test_a_sentence_over_sets_is_the_same_however_the_pair_is_turned() -> None:
+    turned = pair_over_six_sets(baseline="a")
+    assert sets_sentence(turned) == sets_sentence(pair_over_six_sets())
+
+
+def test_over_sets_every_other_is_compared_with_the_baseline() -> None:
     third = {"RR": {**scores_of(0.1, 11).values["RR"], "c": np.full(11, 0.4)}}
     three = {name: replace(scores_of(0.1, 11), values=third) for name in "st"}
-    assert [
-        (pair_on_sets.a, pair_on_sets.b)
-        for pair_on_sets in compare_over_sets(three, "b", Settings()).pairs
-    ] == [
-        ("a", "b"),
-        ("c", "b"),
-    ]
-    by_strictness = [
-        Settings(alpha=0.05),
-        Settings(alpha=0.01),
-        Settings(alpha_spent=True),
-        Settings(judged_by_people=False),
-    ]
-    for turn in (1, -1):  # sets of different sizes are at different looks, in any order
-        assert [
-            _strictest(by_strictness[:count][::turn]) for count in range(1, 5)
-        ] == by_strictness
+    pairs = compare_over_sets(three, "b", Settings()).pairs
+    assert [(pair.a, pair.b) for pair in pairs] == [("a", "b"), ("c", "b")]
+
+
+BY_STRICTNESS = [
+    Settings(alpha=0.05),
+    Settings(alpha=0.01),
+    Settings(alpha_spent=True),
+    Settings(judged_by_people=False),
+]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_of_sets_at_different_looks_the_strictest_settings_hold(
+    count: int, turn: int
+) -> None:
+    settings = BY_STRICTNESS[:count]
+    assert _strictest(settings[::turn]) == settings[-1]
 
 
 def test_each_set_counts_alike_and_three_say_nothing_about_others() -> None:
@@ -132,21 +148,28 @@ def test_each_set_counts_alike_and_three_say_nothing_about_others() -> None:
         Settings(),
     )
     (pair,) = comparison.pairs
-    assert pair.mean_difference == pytest.approx(
-        0.0, abs=1e-9
-    )  # by queries it would be 0.18
+    # By queries it would be 0.18.
+    assert pair.mean_difference == pytest.approx(0.0, abs=1e-9)
     assert pair.verdict is Verdict.UNDECIDED
-    assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith(
-        "not shown (p .007)."
-    )
     assert sets_sentences(comparison, 5)[-1] == few_sets_note(3)
+
+
+def test_what_is_not_shown_over_sets_has_its_p_beside_it() -> None:
+    undecided = replace(
+        pair_over_six_sets(), verdict=Verdict.UNDECIDED, p_adjusted=0.00746
+    )
+    assert sets_sentence(undecided).endswith("not shown (p .007).")
+
+
+def test_few_differences_of_very_many_queries_are_not_float_noise() -> None:
     many = {
         "a": np.where(np.arange(100_000) < 10, 0.6, 0.5),
         "b": np.full(100_000, 0.5),
     }
     scores = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
     comparison = compare_over_sets({"s": scores, "t": scores}, None, Settings())
-    assert comparison.pairs[0].p_value == 2 / 2**20  # few are not float noise
+    # Ten of each set differ, all with one sign.
+    assert comparison.pairs[0].p_value == 2 / 2**20
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
@@ -175,7 +198,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert [float(row["mean_difference"]) for row in rows] == [
         pair.mean_difference for pair in pairs
     ]
-    assert all(row["t"] == "" for row in rows)
+    assert [row["t"] for row in rows] == [""] * 3  # of three pairs: three sets are few
     assert reproduce(folder / "law").differing == ()
     before = (folder / "hr" / "scores.csv").read_bytes()
     assert (
@@ -227,70 +250,110 @@ SAID = [
     (
         f"gate {SETS} {GATE} 0.02 --margin law=0.9",
         1,
-        "law: passed: not worse by 0.9 on 6 queries",
-        "it: not shown: with 5 queries a loss of 0.02 cannot be ruled out (149 needed)",
+        [
+            "law: passed: not worse by 0.9 on 6 queries",
+            "it: not shown: with 5 queries a loss of 0.02 cannot be ruled out "
+            "(149 needed)",
+        ],
     ),
-    (f"gate {SETS} {GATE} lw=0.9", 2, "error: 4 problems"),
+    (f"gate {SETS} {GATE} lw=0.9", 2, ["error: 4 problems"]),
     (
         f"compare {SETS} {TWO}",
         0,
-        f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; "
-        f"other only in {TWO}.",
+        [
+            f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; "
+            f"other only in {TWO}."
+        ],
     ),
     (
         f"compare {SETS} {TWO} --baseline bm52",
         2,
-        "no retriever is called 'bm52' (did you mean 'bm25'?)",
+        ["no retriever is called 'bm52' (did you mean 'bm25'?)"],
     ),
     (
         f"compare {SETS} {TWO} --margin 0.02",
         2,
-        "--margin: is for the results of one data set",
+        ["--margin: is for the results of one data set"],
     ),
-    (f"compare {SETS} {TWO} --test t", 2, "--test: is for the results of one data set"),
+    (
+        f"compare {SETS} {TWO} --test t",
+        2,
+        ["--test: is for the results of one data set"],
+    ),
     (
         f"compare {SETS} {SETS}/hr",
         2,
-        f"{SETS}/hr: holds no results of several data sets",
+        [f"{SETS}/hr: holds no results of several data sets"],
     ),
     (
         f"compare {SETS}/hr {SETS}",
         2,
-        f"{SETS}: is not a results folder (give one that it holds, such as",
+        [f"{SETS}: is not a results folder (give one that it holds, such as"],
     ),
-    (f"export {SETS} --as mteb", 0),
 ]
 
 
-def test_the_sets_are_gated_compared_and_exported_together(
+def test_a_run_of_several_sets_tells_the_stages_of_each(
     tmp_path: Path, call: Call
 ) -> None:
-    output = call("run", several(tmp_path, report=True), code=0)
-    assert all(
-        f"\n{name}: bm25: index: " in f"\n{output.err}" for name in ("hr", "law", "it")
-    )
-    page = (tmp_path / SETS / "report.html").read_text(encoding="utf-8")
-    assert few_sets_note(3) in page and 'href="law/report.html"' in page
-    other = '["hr", { path = "data", name = "other" }]'
-    fewer = several(tmp_path, name="two", entries=other)
-    call("run", fewer, "--quiet", code=0)
-    for words, code, *fragments in SAID:
-        output = call(*words.split(), code=code)
-        printed = output.out + output.err
-        assert [text for text in fragments if text not in printed] == [], output
-    table = (
-        (tmp_path / SETS / "export" / "mteb" / "table.csv")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
-    assert (table[0], len(table)) == ("Model,Mean (Task),hr,law,it", 4)
+    output = call("run", several(tmp_path), code=0)
+    told_of = re.findall(r"^(\w+): bm25: index: ", output.err, re.MULTILINE)
+    assert told_of == ["hr", "law", "it"]
+
+
+@pytest.fixture(scope="module")
+def results_of_sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with results over three sets, and over two of which one is another."""
+    folder = tmp_path_factory.mktemp("sets")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
+        harness.run_sets(several(folder, report=True))
+        other = '["hr", { path = "data", name = "other" }]'
+        harness.run_sets(several(folder, name="two", entries=other))
+    return folder
+
+
+def test_the_page_of_several_sets_leads_to_each(results_of_sets: Path) -> None:
+    page = (results_of_sets / SETS / "report.html").read_text(encoding="utf-8")
+    assert few_sets_note(3) in page
+    assert 'href="law/report.html"' in page
+
+
+@pytest.mark.parametrize(("words", "code", "sentences"), SAID)
+def test_the_sets_are_gated_and_compared_together(
+    results_of_sets: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Call,
+    words: str,
+    code: int,
+    sentences: list[str],
+) -> None:
+    monkeypatch.chdir(results_of_sets)
+    output = call(*words.split(), code=code)
+    printed = output.out + output.err
+    assert [text for text in sentences if text not in printed] == []
+
+
+def test_the_sets_are_exported_together(
+    results_of_sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    shutil.copytree(results_of_sets / "results", tmp_path / "results")
+    call("export", SETS, "--as", "mteb", code=0)
+    file = tmp_path / SETS / "export" / "mteb" / "table.csv"
+    header, *rows = file.read_text(encoding="utf-8").splitlines()
+    assert header == "Model,Mean (Task),hr,law,it"
+    assert len(rows) == 3
     assert list_results(tmp_path / "results").skipped == ()
-    text = (
-        fewer.read_text(encoding="utf-8")
-        .replace("dimensions = 64", "dimensions = 8")
-        .replace(other, '["hr", "it"]')
-    )
-    fewer.write_text(text, encoding="utf-8")
+
+
+def test_results_over_the_same_sets_are_compared_set_by_set(
+    tmp_path: Path, call: Call
+) -> None:
+    harness.run_sets(several(tmp_path))
+    fewer = several(tmp_path, name="two", entries='["hr", "it"]')
+    text = fewer.read_text(encoding="utf-8")
+    fewer.write_text(text.replace("dimensions = 64", "dimensions = 8"), "utf-8")
     call("run", fewer, "--quiet", code=0)
     exploratory = call("compare", SETS, TWO, "-m", "P@3", code=0).out
     first_sentence = " ".join(exploratory.split()).partition("Exploratory, by ")[2]
@@ -407,15 +470,24 @@ def test_several_experiments_run_in_turn_with_one_summary(
         small.experiment(tmp_path, name=name) for name in ("first", "second")
     )
     output = call("run", first, second, code=0).err
-    assert "first: bm25: index: " in output and "second: bm25: index: " in output
-    assert (
-        "'first' is in two files (rename one)" in call("run", first, first, code=2).err
+    assert "first: bm25: index: " in output
+    assert "second: bm25: index: " in output
+
+
+def test_one_experiment_named_twice_is_refused(tmp_path: Path, call: Call) -> None:
+    first = small.experiment(tmp_path, name="first")
+    refused = call("run", first, first, code=2).err
+    assert "'first' is in two files (rename one)" in refused
+
+
+def test_a_mistake_in_the_second_experiment_is_told_before_the_first_runs(
+    tmp_path: Path, call: Call
+) -> None:
+    first, second = (
+        small.experiment(tmp_path, name=name) for name in ("first", "second")
     )
-    second.write_text(
-        second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'),
-        encoding="utf-8",
-    )
-    assert (
-        "nDCG@4 is not among the measures"
-        in call("run", first, second, "--json", code=2).err
-    )
+    text = second.read_text(encoding="utf-8")
+    second.write_text(text.replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
+    refused = call("run", first, second, "--json", code=2)
+    assert "nDCG@4 is not among the measures" in refused.err
+    assert "first: bm25: index: " not in refused.err

@@ -178,16 +178,24 @@ def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_or_a_link_that_is_there_stays(folder: Path) -> None:
+def test_a_file_that_is_there_stays(folder: Path) -> None:
     write_experiment(folder)
-    Path("link.toml").symlink_to("elsewhere.toml")
-    for name in ("d.toml", "link.toml"):
-        assert "is there already" in str(refusal(write_experiment, folder, Path(name)))
+    before = Path("d.toml").read_bytes()
+    assert "is there already" in str(refusal(write_experiment, folder, Path("d.toml")))
+    assert Path("d.toml").read_bytes() == before
+
+
+def test_a_link_that_is_there_stays_and_leads_nowhere(folder: Path) -> None:
+    link = Path("link.toml")
+    link.symlink_to("elsewhere.toml")
+    assert "is there already" in str(refusal(write_experiment, folder, link))
+    assert link.is_symlink()
     assert not Path("elsewhere.toml").exists()
-    assert (
-        load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name
-        == "other"
-    )
+
+
+def test_an_experiment_has_the_name_of_its_file(folder: Path) -> None:
+    written = write_experiment(folder, Path("sub/other.toml"))
+    assert load(written.path).experiment.name == "other"
 
 
 @pytest.mark.parametrize(

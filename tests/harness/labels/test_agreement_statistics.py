@@ -5,7 +5,7 @@ import math
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.stats.kappa import (
@@ -35,44 +35,58 @@ def test_alpha_of_the_published_example():
     assert alphas == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
 
 
+def alpha_of(ratings, level):
+    return krippendorff_alpha(coincidence_table(ratings, GRADES), GRADES, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @settings(max_examples=30, deadline=None)
 @given(
-    st.lists(st.tuples(*[st.sampled_from([*GRADES, NAN])] * 3), min_size=4, max_size=30)
+    rows=st.lists(
+        st.tuples(*[st.sampled_from([*GRADES, NAN])] * 3), min_size=4, max_size=30
+    )
 )
-def test_alpha_agrees_with_the_package(rows):
+def test_alpha_agrees_with_the_package(level, rows):
     ratings = np.array(rows, dtype=float).T
     used = ratings[:, (~np.isnan(ratings)).sum(axis=0) > 1]
-    for level in LEVELS:
-        ours = krippendorff_alpha(coincidence_table(ratings, GRADES), GRADES, level)
-        if len(np.unique(used[~np.isnan(used)])) < 2:
-            assert math.isnan(ours)
-        else:
-            assert ours == pytest.approx(
-                krippendorff.alpha(ratings, level_of_measurement=level), abs=1e-12
-            )
+    assume(len(np.unique(used[~np.isnan(used)])) > 1)
+    theirs = krippendorff.alpha(ratings, level_of_measurement=level)
+    assert alpha_of(ratings, level) == pytest.approx(theirs, abs=1e-12)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "rows",
+    [[(2, 2, NAN), (2, 2, 2)], [(0, NAN, NAN), (NAN, 1, NAN)]],
+    ids=["one grade", "nothing is graded twice"],
+)
+def test_without_two_grades_that_can_be_compared_alpha_is_undefined(level, rows):
+    assert math.isnan(alpha_of(np.array(rows, dtype=float).T, level))
+
+
+@pytest.mark.parametrize(
+    ("categories", "weights"), [(None, None), (GRADES, "quadratic")]
+)
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(
+    pairs=st.lists(
         st.tuples(st.sampled_from(GRADES), st.sampled_from(GRADES)),
         min_size=2,
         max_size=40,
-    )
+    ).filter(lambda pairs: len(set(sum(pairs, ()))) > 1)
 )
-def test_kappa_agrees_with_statsmodels(pairs):
+def test_kappa_agrees_with_statsmodels(categories, weights, pairs):
     from statsmodels.stats import inter_rater
 
     table = confusion_table(*zip(*pairs, strict=True), GRADES)
-    for categories, theirs in ((None, None), (GRADES, "quadratic")):
-        ours = cohen_kappa(table, categories)
-        if len(set(sum(pairs, ()))) == 1:
-            assert math.isnan(ours)
-        else:
-            assert ours == pytest.approx(
-                inter_rater.cohens_kappa(table, wt=theirs, return_results=False),
-                abs=1e-12,
-            )
+    theirs = inter_rater.cohens_kappa(table, wt=weights, return_results=False)
+    assert cohen_kappa(table, categories) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("categories", [None, GRADES])
+def test_kappa_of_one_grade_is_undefined(categories):
+    table = confusion_table((2, 2, 2), (2, 2, 2), GRADES)
+    assert math.isnan(cohen_kappa(table, categories))
 
 
 def test_the_interval_resamples_queries_not_pairs_and_needs_ten():

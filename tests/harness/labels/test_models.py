@@ -96,25 +96,35 @@ def test_each_pair_gets_its_own_grade_and_repeating_asks_anew():
     )
 
 
-FAULTS = {
-    **dict.fromkeys([*sorted(ANSWERS), "cut"], "unreadable"),
+READABLE = {"fenced": 2, "thought": 2, "500": 1}
+"""A reply with its grade, and a failure after which the request is sent again."""
+UNGRADED = {
+    **dict.fromkeys([*sorted(ANSWERS.keys() - READABLE), "cut"], "unreadable"),
     "filter": "declined",
     "long": "declined",
-    "500": "",
 }
 
 
-@pytest.mark.parametrize(("fault", "why"), FAULTS.items())
-def test_what_gives_no_grade_is_null_and_counted_never_zero(fault, why):
+def judged_after(fault):
+    """What is said of two documents, the first of which meets a fault."""
     with serving(ChatProvider([fault])) as provider:
         judging = judge(provider, pool(1, 2))
     first, second = read_judgments([FILE])
     assert second.grade == 1
-    if fault in ("fenced", "thought", "500"):  # a passing fault is tried again
-        assert (first.grade, judging.unreadable) == (1 if fault == "500" else 2, 0)
-    else:
-        assert (first.grade, getattr(judging, why), judging.graded) == (None, 1, 1)
-        assert first.note.startswith(why)
+    return judging, first
+
+
+@pytest.mark.parametrize(("fault", "grade"), READABLE.items())
+def test_a_grade_in_other_words_or_after_a_failure_is_read(fault, grade):
+    judging, first = judged_after(fault)
+    assert (first.grade, judging.unreadable, judging.graded) == (grade, 0, 2)
+
+
+@pytest.mark.parametrize(("fault", "why"), UNGRADED.items())
+def test_what_gives_no_grade_is_null_and_counted_never_zero(fault, why):
+    judging, first = judged_after(fault)
+    assert (first.grade, getattr(judging, why), judging.graded) == (None, 1, 1)
+    assert first.note.startswith(why)
 
 
 def test_a_judge_that_was_stopped_goes_on_where_it_was():

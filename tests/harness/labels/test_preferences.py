@@ -185,15 +185,22 @@ def test_the_interval_is_that_of_scipy(successes, trials):
 
 
 @pytest.mark.parametrize("n", [5, 6, 12, 25, 50])
-def test_level_and_power_are_those_of_scipy(n):
-    pvalues = [binomtest(k, n).pvalue for k in range(n + 1)]
-    level = sum(binom.pmf(k, n, 0.5) for k in range(n + 1) if pvalues[k] <= 0.05)
+def test_the_level_is_that_of_scipy(n):
+    rejecting = [k for k in range(n + 1) if binomtest(k, n).pvalue <= 0.05]
+    level = binom.pmf(rejecting, n, 0.5).sum()
     assert sign_test_level(n) == pytest.approx(level, abs=1e-12)
-    share = detectable_share(n)
-    if share is not None:
-        upper = [k for k in range(n // 2 + 1, n + 1) if pvalues[k] <= 0.05]
-        power = sum(binom.pmf(k, n, share) for k in upper)
-        assert 0.80 <= power < 0.81
+
+
+@pytest.mark.parametrize("n", [6, 12, 25, 50])
+def test_a_detectable_share_has_the_power_of_80_percent_by_scipy(n):
+    upper = [k for k in range(n // 2 + 1, n + 1) if binomtest(k, n).pvalue <= 0.05]
+    power = binom.pmf(upper, n, detectable_share(n)).sum()
+    assert 0.80 <= power < 0.81
+
+
+def test_of_five_answers_no_share_is_detectable():
+    """All five for one has a p of 2 in 32."""
+    assert detectable_share(5) is None
 
 
 def test_the_page_states_what_it_can_show(page):

@@ -21,6 +21,7 @@ from harness.measures import (
     value_span,
 )
 from harness.measures.measure import CLAIM_MEASURES, SPAN_MEASURE
+from harness.measures.score import MeasureValues
 from harness.measures.sensitivity import grades_by_rule, winners_by_rule
 from harness.measures.table import MEASURES, is_binary
 from retrievers.errors import InputError
@@ -209,14 +210,21 @@ def values(
 def test_every_value_is_within_its_range(
     judged: dict[str, int], ranking: list[str]
 ) -> None:
-    nothing_relevant = not any(grade > 0 for grade in judged.values())
-    for name, score in values(NAMES, judged, ranking).items():
-        assert score >= 0, name
-        assert score <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
-            name
-        )
-        if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
-            assert score == 0, name
+    scores = values(NAMES, judged, ranking)
+    assert {text: score for text, score in scores.items() if score < 0} == {}
+    bounded = [text for text in NAMES if MEASURES[parse_measure(text).name].bounded]
+    assert [text for text in bounded if scores[text] > 1 + 1e-12] == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(judged, ranking)
+def test_where_nothing_is_relevant_every_measure_of_relevance_is_0(
+    judged: dict[str, int], ranking: list[str]
+) -> None:
+    irrelevant = {doc_id: min(grade, 0) for doc_id, grade in judged.items()}
+    others = ("Judged", "RBP(p=0.8, residual")
+    of_relevance = [text for text in NAMES if not text.startswith(others)]
+    assert set(values(of_relevance, irrelevant, ranking).values()) == {0}
 
 
 @pytest.mark.parametrize("cutoff", [1, 3])
@@ -261,8 +269,8 @@ def test_the_span_of_a_sum_is_0_without_labels() -> None:
 @given(judged.filter(lambda j: any(grade > 0 for grade in j.values())))
 def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
     best_first = sorted(judged, key=lambda d: -judged[d])
-    for name, score in values(IDEAL_IS_ONE, judged, best_first).items():
-        assert score == pytest.approx(1, abs=1e-12), name
+    scores = values(IDEAL_IS_ONE, judged, best_first)
+    assert scores == pytest.approx(dict.fromkeys(IDEAL_IS_ONE, 1), abs=1e-12)
 
 
 @settings(max_examples=20, deadline=None)
@@ -298,26 +306,54 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(measure_run(measures, judgments, run).values, expected.values)
 
 
-def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
+@pytest.fixture
+def three_queries() -> MeasureValues:
+    """Scores of a hit, of an empty ranking, and of a query without both."""
     judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
-    scores = measure_rankings(
-        parse_measure_list(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []}
-    )
-    assert scores.query_ids == ("q1", "q2", "q3")
-    assert scores.values_of(parse_measure("P@5")).tolist() == [0.2, 0, 0]
-    assert scores.values_of(parse_measure("RBP(residual=True)")).tolist() == [0.8, 1, 1]
-    assert scores.means()[parse_measure("nDCG")] == 1 / 3
-    assert not scores.values.flags.writeable
-    assert scores.for_queries({"q3", "q1"}).query_ids == ("q1", "q3")
-    assert math.isnan(
-        measure_rankings([parse_measure("AP")], {}, {}).means()[parse_measure("AP")]
-    )  # no queries have no mean
+    measures = parse_measure_list(["P@5", "nDCG", "RBP"])
+    return measure_rankings(measures, judgments, {"q1": ["a"], "q2": []})
+
+
+@pytest.mark.parametrize(
+    ("measure", "scores"),
+    # One hit of five; the residual of RBP is 0.8 after one place, and 1 before it.
+    [("P@5", [0.2, 0, 0]), ("RBP(residual=True)", [0.8, 1, 1]), ("nDCG", [1, 0, 0])],
+)
+def test_missing_and_empty_rankings_score_as_empty_lists(
+    three_queries: MeasureValues, measure: str, scores: list[float]
+) -> None:
+    assert three_queries.query_ids == ("q1", "q2", "q3")
+    assert three_queries.values_of(parse_measure(measure)).tolist() == scores
+
+
+def test_missing_and_empty_rankings_count_in_means(
+    three_queries: MeasureValues,
+) -> None:
+    assert three_queries.means()[parse_measure("nDCG")] == 1 / 3
+
+
+def test_scores_of_some_queries_keep_their_order(three_queries: MeasureValues) -> None:
+    assert three_queries.for_queries({"q3", "q1"}).query_ids == ("q1", "q3")
+
+
+def test_nobody_changes_scores(three_queries: MeasureValues) -> None:
+    assert not three_queries.values.flags.writeable
+
+
+def test_no_queries_have_no_mean() -> None:
+    average_precision = parse_measure("AP")
+    scores = measure_rankings([average_precision], {}, {})
+    assert math.isnan(scores.means()[average_precision])
+
+
+def test_err_counts_grades_against_the_largest_of_all_queries() -> None:
     scores = measure_rankings(
         [parse_measure("ERR@1")],
         {"q1": {"a": 1}, "q2": {"b": 3}},
         {"q1": ["a"], "q2": ["b"]},
     )
-    assert scores.largest_grade == 3  # of the whole qrels
+    assert scores.largest_grade == 3
+    # (2^1 - 1) / 2^3 and (2^3 - 1) / 2^3.
     assert scores.values.tolist() == [[1 / 8, 7 / 8]]
 
 
@@ -377,17 +413,27 @@ def test_the_winner_that_a_gain_makes() -> None:
         ("binary", "nDCG(dcg='exp-log2')@2", ("both",), False),
         ("reciprocal", "nDCG@2", ("alone",), True),
     ]
-    alike = {name: {"q": ["a"]} for name in "xy"}
+
+
+ALIKE = {name: {"q": ["a"]} for name in "xy"}
+"""Two retrievers with the same ranking."""
+
+
+def test_retrievers_alike_win_together_under_every_rule() -> None:
     rows = winners_by_rule(
-        parse_measure("P@2"), grades_by_rule({"q": ["a"]}, first="binary"), alike
+        parse_measure("P@2"), grades_by_rule({"q": ["a"]}, first="binary"), ALIKE
     )
     assert [(row.rule, row.winners) for row in rows] == [
         (r, ("x", "y")) for r in ("binary", "linear", "reciprocal")
     ]
+
+
+def test_means_that_make_a_winner_are_weighted() -> None:
+    """By 3 for a query with a hit, and by 1 for one without."""
     (weighted,) = winners_by_rule(
         parse_measure("P@1"),
         {"": {"q": {"a": 1}, "r": {"b": 1}}},
-        alike,
+        ALIKE,
         {"q": 3.0, "r": 1.0},
     )
     assert weighted.means == {"x": 0.75, "y": 0.75}

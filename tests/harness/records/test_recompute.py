@@ -62,4 +62,7 @@ def test_a_changed_number_is_found(results: Path, table: str, column: str) -> No
     rows.loc[0, column] += 1 if column in ("wins", "ties") else 1e-6
     write_table(results, table, rows)
     differences = recompute.differences(results)
-    assert any(column in fault or table == "scores" for fault in differences)
+    cell = "recomputed" if table == "scores" else column
+    assert any(
+        fault.startswith(f"{table}.csv: ") and cell in fault for fault in differences
+    )

@@ -249,7 +249,7 @@ def test_a_leader_on_most_sets_that_is_not_shown_better_only_leads():
         "u": scores_of(bm25=0.601, potion=0.6, hashing=0.2),
     }
     verdict = sets_verdict(compare_over_sets(sets, None, Settings()))
-    assert verdict.headline in ("bm25 leads", "potion leads")
+    assert verdict.headline == "bm25 leads"  # by 0.0003 on the average
     assert verdict.reason.startswith(
         "hashing scores lower on the average of three sets; "
     )

@@ -1,6 +1,7 @@
 """Intervals that hold at once, and those of 0/1 measures."""
 
 from fractions import Fraction
+from itertools import product
 from math import comb
 
 import numpy as np
@@ -9,7 +10,6 @@ from scipy import stats
 
 from harness.stats.binary_interval import PairCounts, binary_interval, mcnemar_p
 from harness.stats.differences import ValueRange
-from harness.stats.intervals import student_interval
 from harness.stats.sign_flip import Contrast
 from harness.stats.simultaneous import simultaneous_intervals, simultaneous_quantile
 from harness.stats.units import cluster_units, single_units
@@ -19,23 +19,31 @@ def all_pairs(k: int) -> list[Contrast]:
     return [Contrast(a, b) for a in range(k) for b in range(a)]
 
 
-@pytest.mark.parametrize(("k", "ratio"), [(4, 1.3), (10, 1.65), (20, 1.9)])
-def test_they_are_as_much_wider_than_single_ones_as_defined(
-    k: int, ratio: float
-) -> None:
+@pytest.mark.parametrize("k", [4, 10, 20])
+def test_the_quantile_of_all_pairs_of_normal_scores_is_nearly_tukeys(k: int) -> None:
+    """That of the studentised range, over the square root of 2."""
     scores = np.random.default_rng(3).normal(size=(150, k))
     quantile = simultaneous_quantile(scores, single_units(150), all_pairs(k))
-    assert quantile is not None
-    assert quantile / 1.976 == pytest.approx(ratio, abs=0.08)  # t of 149, 97.5 %
+    tukey = stats.studentized_range.ppf(0.95, k, 149) / 2**0.5
+    assert quantile == pytest.approx(tukey, rel=0.015)  # which is drawn
 
 
-def test_a_single_pair_has_nearly_students_interval() -> None:
+def test_the_quantile_of_a_single_pair_is_nearly_students() -> None:
     scores = np.random.default_rng(4).normal(size=(80, 2))
-    pair = [Contrast(0, 1)]
-    (interval,) = simultaneous_intervals(scores, single_units(80), pair, pair)
-    single = student_interval(scores[:, 0] - scores[:, 1])
-    assert interval.low == pytest.approx(single.low, abs=0.02)
-    assert interval.high == pytest.approx(single.high, abs=0.02)
+    quantile = simultaneous_quantile(scores, single_units(80), [Contrast(0, 1)])
+    assert quantile == pytest.approx(stats.t.ppf(0.975, 79), rel=0.02)  # it is drawn
+
+
+def test_an_interval_reaches_so_many_standard_errors_from_the_mean_difference() -> None:
+    scores = np.random.default_rng(4).normal(size=(80, 3))
+    pairs = all_pairs(3)
+    intervals = simultaneous_intervals(scores, single_units(80), pairs, pairs)
+    differences = np.column_stack([scores[:, a] - scores[:, b] for a, b in pairs])
+    quantile = simultaneous_quantile(scores, single_units(80), pairs)
+    reach = quantile * stats.sem(differences)
+    mean = differences.mean(axis=0)
+    assert [interval.low for interval in intervals] == pytest.approx(mean - reach)
+    assert [interval.high for interval in intervals] == pytest.approx(mean + reach)
 
 
 def test_an_interval_ends_where_the_differences_do() -> None:
@@ -155,14 +163,19 @@ def test_nearly_all_won_of_many_has_the_end_of_the_definition(tied: int) -> None
     assert chance(low - 1e-9) < 0.025 <= chance(low + 1e-9)
 
 
-@pytest.mark.parametrize("won", range(13))
-@pytest.mark.parametrize("tied", [0, 5, 40])
+@pytest.mark.parametrize("won", [0, 12])
+def test_where_all_differ_alike_a_binary_measure_has_no_interval(won: int) -> None:
+    assert binary_interval(PairCounts(won, 12 - won, 0), 0.05).low is None
+
+
+ALL_DIFFER = [(won, 0) for won in range(1, 12)]  # neither none nor all of twelve
+SOME_TIE = list(product(range(13), (5, 40)))
+
+
+@pytest.mark.parametrize(("won", "tied"), [*ALL_DIFFER, *SOME_TIE])
 def test_it_never_contradicts_mcnemars_test(won: int, tied: int) -> None:
     counts = PairCounts(won, 12 - won, tied)
     interval = binary_interval(counts, 0.05)
-    if interval.low is None:
-        assert tied == 0 and won in (0, 12)
-        return
     excludes_zero = not interval.low <= 0 <= interval.high
     assert excludes_zero == (mcnemar_p(counts) <= 0.05)
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -123,23 +123,28 @@ def test_0_1_measures_get_wilson_and_equal_scores_no_interval(values, binary, me
         method,
         method == "not estimable",
     )
-    assert (
-        method != "wilson"
-        or (summary.ci_low, summary.ci_high)
-        == wilson_interval(int(sum(values)), len(values))[:2]
-    )
 
 
-@settings(deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
-def test_summaries_are_pandas_describe(values):
-    single = summarize_scores(np.array(values[:1]))
+@pytest.mark.parametrize("scores", [[0.0, 1.0, 1.0], [1.0, 1.0]])
+def test_the_interval_of_0_1_scores_is_wilson_s(scores):
+    summary = summarize_scores(np.array(scores), binary=True)
+    expected = wilson_interval(int(sum(scores)), len(scores))[:2]
+    assert (summary.ci_low, summary.ci_high) == expected
+
+
+def test_one_score_has_no_deviation_and_no_interval():
+    single = summarize_scores(np.array([0.4]))
     assert (single.std, single.ci_low, single.ci_high, single.ci_method) == (
         None,
         None,
         None,
         "not estimable",
     )
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
+def test_summaries_are_pandas_describe(values):
     ours = summarize_scores(np.array(values))
     theirs = pd.Series(values).describe()
     for name, column in {
@@ -152,31 +157,46 @@ def test_summaries_are_pandas_describe(values):
     }.items():
         assert getattr(ours, name) == pytest.approx(theirs[column], rel=1e-9, abs=1e-12)
     assert (ours.count, ours.mean) == (len(values), math.fsum(values) / len(values))
-    if ours.ci_method != "not estimable":
-        assert ours.ci_low - 1e-12 <= ours.mean <= ours.ci_high + 1e-12
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
+def test_an_interval_holds_the_mean(values):
+    summary = summarize_scores(np.array(values))
+    assume(summary.ci_method != "not estimable")  # all scores are equal
+    assert summary.ci_low - 1e-12 <= summary.mean <= summary.ci_high + 1e-12
 
 
 # The sign-flip test
 
 
-@pytest.mark.parametrize("n", [1, 5, 12])
-def test_enumerated_flips_are_scipy_s_permutation_test(n):
-    rng = np.random.default_rng(n)
-    a, b = rng.integers(0, 6, n) / 5, rng.integers(0, 6, n) / 5
-    ours = flips(a - b)
-    d = np.round(5 * (a - b))
+def fifths(count):
+    """Return differences of scores that are fifths, in fifths: whole numbers."""
+    rng = np.random.default_rng(count)
+    first = rng.integers(0, 6, count)
+    return (first - rng.integers(0, 6, count)).astype(float)
+
+
+@pytest.mark.parametrize("count", [1, 5, 12])
+def test_enumerated_flips_are_all_sums_of_signs(count):
+    d = fifths(count)
+    ours = flips(d / 5)
     sums = np.array(
-        [np.dot(signs, d) for signs in itertools.product([-1, 1], repeat=n)]
+        [np.dot(signs, d) for signs in itertools.product([-1, 1], repeat=count)]
     )
     assert ours.two_sided == np.mean(np.abs(sums) >= abs(d.sum()))
     assert ours.greater == np.mean(sums >= d.sum())
     assert ours.method == "enumerated"
-    if n > 1:
-        theirs = scipy_stats.permutation_test(
-            (d,), np.mean, permutation_type="samples", n_resamples=np.inf
-        )
-        # SciPy doubles the smaller tail: the same for a symmetric distribution.
-        assert ours.two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("count", [5, 12])  # SciPy takes no single difference
+def test_enumerated_flips_are_scipy_s_permutation_test(count):
+    differences = fifths(count)
+    theirs = scipy_stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
+    # SciPy doubles the smaller tail: the same for a symmetric distribution.
+    assert flips(differences / 5).two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
 
 
 def exact_by_counting(steps):
@@ -214,19 +234,23 @@ def test_only_gains_without_a_common_step_are_enumerated():
     assert (ours.method, ours.two_sided) == ("enumerated", 2.0**-59)
 
 
-@pytest.mark.parametrize("shift", [0, 2_000, 5_000, 8_000])
-def test_flips_on_a_grid_come_near_the_exact_answer_and_far_tails_too(shift):
+@pytest.mark.parametrize(
+    ("shift", "method", "error"),
+    [
+        (0, "grid", 0.01),
+        (2_000, "grid", 0.01),
+        (5_000, "convolved", 1e-12),  # losses of 25,878 steps, at most 50,000
+        (8_000, "enumerated", 1e-12),  # losses of 2,070 steps: few subsets reach them
+    ],
+)
+def test_flips_of_many_small_steps_come_near_the_exact_answer_and_far_tails_too(
+    shift, method, error
+):
     rng = np.random.default_rng(shift)
     steps = (rng.integers(-10_000, 10_001, 40) + shift).tolist()
-    exact = exact_by_counting(steps)
-    values = np.array(steps) / 10_000
-    ours = flips(values)
-    losses = -sum(step for step in steps if step < 0)
-    if ours.method != "enumerated":
-        assert ours.method == ("convolved" if losses <= 50_000 else "grid")
-    assert ours.two_sided == pytest.approx(exact, rel=0.01)
-    if ours.method != "grid":
-        assert ours.two_sided == pytest.approx(exact, rel=1e-12)
+    ours = flips(np.array(steps) / 10_000)
+    assert ours.method == method
+    assert ours.two_sided == pytest.approx(exact_by_counting(steps), rel=error)
 
 
 def test_few_differences_among_many_queries_are_enumerated():

@@ -113,44 +113,56 @@ MAIZE = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
             40.0,
             0.0390625,
         ),
-        # As printed in the unit tests of a public wrapper of R's coin
-        # (`r_wilcoxsign_test`): V = 636.5; 13 zeros.
-        (*RATED, 636.5, None),
-        # JuliaStats/HypothesisTests.jl, test/wilcoxon.jl, to its digits: all tied, five
-        # zeros, others.
-        (range(1, 11), range(2, 12), 0.0, 0.0020),
+        # JuliaStats/HypothesisTests.jl, test/wilcoxon.jl: five zeros.
         (range(1, 11), [1, 2, 3, 4, 5, 1, 1, 1, 1, 1], 15.0, 0.0625),
-        (range(1, 11), [2, 4, 6, 8, 10, 12, 14, 16, -1, 1], None, 0.4316),
         # Cureton (1967); the exact two-sided p in the README of
         # @stdlib/stats/wilcoxon (stdlib-js).
         (MAIZE, [0] * 15, 96.0, 0.04125976562499978),
-        # 0/1 scores give McNemar's exact test.
+        # 0/1 scores give McNemar's exact test: nine of eleven at the mean rank 6.
         (
             [1] * 9 + [0] * 2 + [1] * 5,
             [0] * 9 + [1] * 2 + [1] * 5,
-            None,
+            54.0,
             scipy_stats.binomtest(2, 11).pvalue,
         ),
         # The smallest p of n differences; all zero; never 0.
         ([1], [0], 1.0, 1.0),
         ([1] * 7, [0] * 7, 28.0, 2.0**-6),
         ([0.3] * 5, [0.3] * 5, 0.0, 1.0),
-        (range(1, 901), [0] * 900, None, 2.0**-899),
-        (range(1, 1501), [0] * 1500, None, SMALLEST),
+        (range(1, 901), [0] * 900, 900 * 901 / 2, 2.0**-899),
+        (range(1, 1501), [0] * 1500, 1500 * 1501 / 2, SMALLEST),
     ],
 )
 def test_published_examples_and_ends(a, b, w_plus, p):
     result = signed_rank(np.array(a, dtype=float), np.array(b, dtype=float))
-    assert w_plus is None or result.w_plus == w_plus
-    assert p is None or result.p_value == pytest.approx(
-        p, abs=5e-5 if p in (0.0020, 0.4316) else 0.0, rel=1e-12
-    )
+    assert result.w_plus == w_plus
+    assert result.p_value == pytest.approx(p, rel=1e-12, abs=0)
     n = sum(x != y for x, y in zip(a, b, strict=True))
     assert (result.zeros, result.p_minimum) == (
         len(a) - n,
         max(min(1.0, 2.0 ** (1 - n)), SMALLEST),
     )
     assert (result.effect_size is None) == (n == 0)
+
+
+@pytest.mark.parametrize(
+    ("other", "w_plus", "p_value"),
+    [
+        (range(2, 12), 0.0, 0.0020),  # all tied
+        # Eight losses of 1 to 8, and gains of 10 and 9: the ranks 10 and 9.
+        ([2, 4, 6, 8, 10, 12, 14, 16, -1, 1], 19.0, 0.4316),
+    ],
+)
+def test_p_is_that_of_hypothesis_tests_jl_to_its_four_digits(other, w_plus, p_value):
+    """Its test/wilcoxon.jl has them, against 1 to 10."""
+    ours = signed_rank(np.arange(1.0, 11.0), np.array(other, dtype=float))
+    assert (ours.w_plus, round(ours.p_value, 4)) == (w_plus, p_value)
+
+
+def test_ratings_have_the_statistic_that_r_s_coin_prints():
+    """As in the unit tests of a public wrapper of its `wilcoxsign_test`."""
+    ours = signed_rank(*RATED)
+    assert (ours.w_plus, ours.zeros) == (636.5, 13)
 
 
 @pytest.mark.parametrize(
