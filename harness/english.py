@@ -215,6 +215,17 @@ with the corpus')
     return f"{without:,} of {count_of(queries, 'query')} {verb} no word with the corpus"
 
 
+def unconverted_count(files: Sequence[str]) -> str:
+    """Say that files could not be converted, and what that means.
+
+    >>> print(unconverted_count(["a.docx"]))
+    1 file could not be converted and is no document: a.docx
+    """
+    verb = "is no document" if len(files) == 1 else "are no documents"
+    count = count_of(len(files), "file")
+    return f"{count} could not be converted and {verb}: {first_names(files)}"
+
+
 def tied_run_count(tied: int, queries: int) -> str:
     """Say how many queries have one score for all hits; empty if none has.
 

@@ -11,12 +11,14 @@ from harness.english import (
     first_names,
     join_names,
     shared_word_count,
+    unconverted_count,
 )
 from harness.preflight.check import (
     AbsentModel,
     CheckReport,
     CheckWarning,
     RespondingService,
+    UnconvertedFiles,
     UnsharedQueries,
 )
 from harness.preflight.detectable import DetectableDifference
@@ -93,6 +95,8 @@ def warning_text(warning: CheckWarning) -> str:
     if isinstance(warning, UnsharedQueries):
         count = shared_word_count(len(warning.ids), warning.queries)
         return f"{count}: {first_names(warning.ids)}"
+    if isinstance(warning, UnconvertedFiles):
+        return unconverted_count(warning.files)
     if isinstance(warning, AbsentModel):
         model = "its model is not on this machine; a run downloads it"
         return f"{warning.retriever}: {model}"

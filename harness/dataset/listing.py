@@ -208,7 +208,8 @@ def _walk(
 
 
 def _is_hidden(path: Path) -> bool:
-    return path.name.startswith(".")
+    """Whether a path is hidden, or is the lock of a file that is open in Office."""
+    return path.name.startswith((".", "~$"))
 
 
 def _is_data_folder(folder: Path) -> bool:

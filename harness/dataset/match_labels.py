@@ -19,12 +19,12 @@ from harness.dataset.check_corpus import (
 from harness.dataset.columns import declaration, not_labels_remedy
 from harness.dataset.labels import Labels
 from harness.dataset.place_spans import place_spans
-from harness.dataset.read_problems import ReadProblems
+from harness.dataset.read_problems import ReadProblems, unconverted_reasons
 from harness.dataset.source import PlacedLabels, Source, SourceLocation
 from harness.dataset.usual_names import DOCUMENT_ID_KINDS, normalised_name
 from harness.english import count_of, first_names
 from retrievers.errors import Problem, nearest_word
-from retrievers.ids import IdMatch, common_folder, normalise_text
+from retrievers.ids import IdMatch, KnownDocuments, common_folder, normalise_text
 from retrievers.remedy import compose_remedy
 from retrievers.types import Query
 
@@ -46,6 +46,13 @@ class UnmatchedLabel(NamedTuple):
     location: SourceLocation
     query_id: str
     document: str
+
+
+class ConversionFailure(NamedTuple):
+    """A file that could not be converted."""
+
+    file: str
+    reason: str
 
 
 class TableColumn(NamedTuple):
@@ -333,11 +340,9 @@ def _report_unknown_documents(
     ids are of another kind or in a missing folder; else one for each label. Labels of
     files that could not be converted have a problem each in any case.
     """
-    # The reader of a folder writes these notes as "FILE: WHY".
-    unconverted = problems.notes.get("unconverted-file", ())
-    failures = dict(note.split(": ", 1) for note in unconverted)
     unmatched = matched.unmatched
     distinct_names = dict.fromkeys(label.document for label in unmatched)
+    failures = _conversion_failures(distinct_names, problems)
     unknown_names = [name for name in distinct_names if name not in failures]
     has_many = len(unknown_names) >= MIN_LABELS_OF_ONE_CAUSE
     folder = common_folder(unknown_names) if has_many else ""
@@ -362,6 +367,18 @@ def _report_unknown_documents(
         labels_by_document.setdefault(file_and_document, []).append(label)
     for labels in labels_by_document.values():
         _report_unknown_document(labels, failures, documents, problems)
+
+
+def _conversion_failures(
+    names: Iterable[str], problems: ReadProblems
+) -> dict[str, ConversionFailure]:
+    """Return the files that could not be converted, by the names that labels use."""
+    reasons = unconverted_reasons(problems.notes.get("unconverted-file", ()))
+    matches = KnownDocuments(set(reasons)).match(names)
+    return {
+        name: ConversionFailure(match.document, reasons[match.document])
+        for name, match in matches.items()
+    }
 
 
 def _report_wrong_column(
@@ -393,7 +410,7 @@ def _report_wrong_column(
 
 def _report_unknown_document(
     labels: Sequence[UnmatchedLabel],
-    failures: Mapping[str, str],
+    failures: Mapping[str, ConversionFailure],
     documents: CheckedDocuments,
     problems: ReadProblems,
 ) -> None:
@@ -401,7 +418,7 @@ def _report_unknown_document(
 
     Args:
         labels: those of one file that name it.
-        failures: file -> why it could not be converted.
+        failures: label -> the file that it names, and that could not be converted.
         documents: the ids of the corpus.
         problems: takes the problem.
     """
@@ -418,7 +435,9 @@ def _report_unknown_document(
         reason = "which does not exist"
         remedy = documents.nearest_remedy(first.document)
     else:
-        reason = f"which could not be converted: {failure}"
+        reason = f"which could not be converted: {failure.reason}"
+        if failure.file != first.document:
+            reason = f"but {failure.file} could not be converted: {failure.reason}"
         remedy = compose_remedy("write the file again, or as text")
     problem = f"{subject} document {first.document!r}, {reason}{queries}"
     where = str(first.location)

@@ -140,3 +140,14 @@ def report_repeated_column(
         where, f"the column {repeated[0]!r} occurs twice", "name columns apart"
     )
     return True
+
+
+def unconverted_reasons(notes: Iterable[str]) -> dict[str, str]:
+    """Return why each file could not be converted, from notes about them.
+
+    >>> unconverted_reasons(["a.docx: the file is damaged"])
+    {'a.docx': 'the file is damaged'}
+    """
+    # The reader of a folder writes these notes as "FILE: WHY".
+    pairs = (note.partition(": ") for note in notes)
+    return {file: reason for file, _, reason in pairs}

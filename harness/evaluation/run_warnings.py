@@ -8,6 +8,7 @@ words are in `warning_sentences`.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from harness.dataset.read_problems import unconverted_reasons
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.warnings import (
     ChangedAnswers,
@@ -23,6 +24,7 @@ from harness.evaluation.warnings import (
     RunWarning,
     ShortContexts,
     TiedRun,
+    UnconvertedFiles,
     Unjudged,
     UnknownHits,
     UnknownRepeatability,
@@ -65,6 +67,7 @@ def run_warnings(
     yield from _hit_id_warnings(manifest)
     yield from _returned_warnings(manifest)
     yield from _shared_word_warnings(manifest)
+    yield from _unconverted_warnings(manifest)
     # If labels name relevant documents only, a hit without one may just be irrelevant.
     if scores.has_irrelevant_labels:
         shares = {
@@ -234,6 +237,13 @@ def _shared_word_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         query_ids |= dict.fromkeys(notes.get("no-shared-word", ()))
     if query_ids:
         yield NoSharedWord(len(query_ids), manifest.dataset.queries, tuple(query_ids))
+
+
+def _unconverted_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield a warning if files of the data set could not be converted."""
+    notes = manifest.ledger.dataset.get("unconverted-file", ())
+    if notes:
+        yield UnconvertedFiles(tuple(unconverted_reasons(notes)))
 
 
 def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:

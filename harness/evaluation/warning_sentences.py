@@ -16,6 +16,7 @@ from harness.english import (
     rising_run_count,
     shared_word_count,
     tied_run_count,
+    unconverted_count,
 )
 from harness.evaluation.warnings import (
     NOTE_KINDS,
@@ -32,6 +33,7 @@ from harness.evaluation.warnings import (
     RunWarning,
     ShortContexts,
     TiedRun,
+    UnconvertedFiles,
     Unjudged,
     UnknownHits,
     UnknownRepeatability,
@@ -82,6 +84,10 @@ without a label count as irrelevant.
 def _no_shared_word_sentence(warning: NoSharedWord) -> str:
     count = shared_word_count(round(warning.without), round(warning.queries))
     return f"{count}: {first_names(warning.query_ids)}."
+
+
+def _unconverted_files_sentence(warning: UnconvertedFiles) -> str:
+    return f"{unconverted_count(warning.files)}."
 
 
 def _unknown_repeatability_sentence(warning: UnknownRepeatability) -> str:
@@ -218,5 +224,6 @@ SENTENCES: Mapping[WarningKind, Callable[[Any], str]] = {
     WarningKind.TIED_RUN: _tied_run_sentence,
     WarningKind.RISING_SCORES: _rising_scores_sentence,
     WarningKind.NO_SHARED_WORD: _no_shared_word_sentence,
+    WarningKind.UNCONVERTED_FILES: _unconverted_files_sentence,
     WarningKind.CLICKS: _clicks_sentence,
 }

@@ -32,6 +32,7 @@ class WarningKind(Enum):
     TIED_RUN = "tied run"
     RISING_SCORES = "rising scores"
     NO_SHARED_WORD = "no shared word"
+    UNCONVERTED_FILES = "unconverted files"
     CLICKS = "clicks"
 
 
@@ -244,6 +245,15 @@ class NoSharedWord:
 
 
 @dataclass(frozen=True, slots=True)
+class UnconvertedFiles:
+    """Files of the data set could not be converted: no retriever can find them."""
+
+    kind: ClassVar = WarningKind.UNCONVERTED_FILES
+    stored: ClassVar = StoredFields((), (), ("files",))
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClickLabels:
     """The labels are clicks."""
 
@@ -269,6 +279,7 @@ RunWarning: TypeAlias = (
     | TiedRun
     | RisingScores
     | NoSharedWord
+    | UnconvertedFiles
     | ClickLabels
 )
 WARNING_TYPES: Mapping[str, type[RunWarning]] = {
@@ -289,6 +300,7 @@ WARNING_TYPES: Mapping[str, type[RunWarning]] = {
         TiedRun,
         RisingScores,
         NoSharedWord,
+        UnconvertedFiles,
         ClickLabels,
     )
 }

@@ -18,6 +18,7 @@ from harness.build.shared_words import unshared_queries
 from harness.dataset import Dataset, DatasetReference, parse_reference
 from harness.dataset import load_dataset as load_dataset
 from harness.dataset.extras import missing_dataset_extras
+from harness.dataset.read_problems import unconverted_reasons
 from harness.experiment import LoadedExperiment, find_reference
 from harness.experiment import load as load_experiment
 from harness.experiment.retriever_config import RetrieverConfig
@@ -61,7 +62,20 @@ class UnsharedQueries:
     """How many queries are searched."""
 
 
-CheckWarning = TruncationEstimate | AbsentModel | MissingRequirement | UnsharedQueries
+@dataclass(frozen=True, slots=True)
+class UnconvertedFiles:
+    """Files that could not be converted: they are no documents."""
+
+    files: tuple[str, ...]
+
+
+CheckWarning = (
+    TruncationEstimate
+    | AbsentModel
+    | MissingRequirement
+    | UnsharedQueries
+    | UnconvertedFiles
+)
 """A warning: the run works, but its results may be worth less."""
 
 
@@ -140,10 +154,17 @@ def _check_dataset(reference: DatasetReference) -> CheckReport:
     with all_extras_named(partial(missing_dataset_extras, reference)):
         dataset = load_dataset(reference)
     detectable = DetectableDifference(len(scorable_queries(dataset)))
-    warnings = tuple(_unshared_queries(dataset, ()))
+    warnings = (*_unconverted_files(dataset), *_unshared_queries(dataset, ()))
     return CheckReport(
         dataset, summarise_dataset(dataset), detectable, warnings=warnings
     )
+
+
+def _unconverted_files(dataset: Dataset) -> Iterator[UnconvertedFiles]:
+    """Yield the files that could not be converted, if there are any."""
+    notes = dataset.data_quality.get("unconverted-file", ())
+    if notes:
+        yield UnconvertedFiles(tuple(unconverted_reasons(notes)))
 
 
 def _unshared_queries(
@@ -179,6 +200,7 @@ def _check_experiment(
     )
     truncations = [reach for reach in summary.reaches if reach.is_much]
     warnings = (
+        *_unconverted_files(dataset),
         *truncations,
         *_model_warnings(retrievers),
         *_unshared_queries(dataset, retrievers),

@@ -22,6 +22,7 @@ WARNINGS = [
     warnings.TiedRun("x", 2, 2),
     warnings.RisingScores("x", 40, 40),
     warnings.NoSharedWord(3, 40, ("q1", "q2", "q3")),
+    warnings.UnconvertedFiles(("a.docx",)),
 ]
 
 
