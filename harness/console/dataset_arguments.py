@@ -192,7 +192,8 @@ def _name_in_dataset(reference: DatasetReference, name: str) -> str:
     if reference.scheme:
         return name
     folder = reference.folder
-    if folder.is_file():
+    workbook, _, _sheet = str(folder).rpartition("#")
+    if folder.is_file() or Path(workbook).is_file():
         folder = folder.parent
     if (folder / name).exists() or not Path(name).exists():
         return name

@@ -82,7 +82,8 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     reference = _of_sheet(reference)
     if not reference.scheme and not reference.folder.exists():
         hint = _missing_path_remedy(reference.folder)
-        raise InputError(Problem(reference.name, "no such folder", hint))
+        noun = "file" if reference.folder.suffix else "folder"
+        raise InputError(Problem(reference.name, f"no such {noun}", hint))
     format_name = reference.format
     if format_name is not None and format_name not in READERS_BY_FORMAT:
         problem = f"unknown format {format_name!r}"

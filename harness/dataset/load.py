@@ -26,6 +26,7 @@ from harness.dataset.check_queries import (
     note_unscored_queries,
 )
 from harness.dataset.choose_reader import open_source
+from harness.dataset.columns import kind_first
 from harness.dataset.dataset import Dataset, ReadColumn, ReadTable
 from harness.dataset.excluded_documents import match_excluded
 from harness.dataset.labels import Labels
@@ -85,6 +86,8 @@ def load_dataset(
     """
     if not isinstance(reference, DatasetReference):
         reference = parse_reference(reference)
+    columns = tuple(kind_first(*column) for column in reference.columns)
+    reference = replace(reference, columns=columns)
     format_name, source = open_source(reference)
     problems = ReadProblems()
     problems.chooses_rows = bool(reference.where)

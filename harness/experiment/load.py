@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from harness.dataset import DatasetReference
+from harness.dataset import DatasetReference, suggest_path
+from harness.dataset.listing import is_run_folder
 from harness.experiment.experiment import Experiment
 from harness.experiment.experiment_tables import DatasetConfig
 from harness.experiment.locate import (
@@ -232,9 +233,7 @@ def _read_tables(path: Path) -> RawTable:
         return RawTable(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        remedy = "give the path of an experiment, a .toml file"
-        if path.is_dir():
-            remedy += f"; harness init {shlex.quote(str(path))} writes one"
+        remedy = _unreadable_remedy(path)
     except UnicodeDecodeError:
         problem = "is not UTF-8"
         remedy = "save the file as UTF-8"
@@ -242,6 +241,17 @@ def _read_tables(path: Path) -> RawTable:
         problem = f"is not TOML: {error}"
         remedy = ""
     raise InputError(Problem(str(path), problem, remedy))
+
+
+def _unreadable_remedy(path: Path) -> str:
+    """Return what helps if a path is no file of an experiment."""
+    folder = shlex.quote(str(path))
+    if is_run_folder(path):
+        return f"it is a results folder: harness report {folder} shows what it says"
+    remedy = "give the path of an experiment, a .toml file"
+    if path.is_dir():
+        return f"{remedy}; harness init {folder} writes one"
+    return suggest_path(path) or remedy
 
 
 def _tables_of(source: Mapping[str, Any] | Experiment) -> RawTable:

@@ -126,7 +126,8 @@ def try_folder(documents: Path) -> TryFolder:
                 documents.name, (file.name for file in documents.parent.iterdir())
             )
         remedy = near or "name a folder of documents"
-        raise InputError(Problem(str(documents), "no such folder", remedy))
+        noun = "file" if documents.suffix else "folder"
+        raise InputError(Problem(str(documents), f"no such {noun}", remedy))
     if documents.is_dir() and is_try_folder(documents):
         remedy = "name the folder of the documents"
         problem = "was written by harness try; it holds no documents"

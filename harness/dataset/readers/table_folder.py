@@ -8,6 +8,7 @@ may also be in TREC's form, as topics and qrels (`trec.py`).
 A reference may also be one table (`shards.py`) that names where its documents are.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,7 @@ from harness.dataset.settings import NAMED_QUERIES
 from harness.dataset.source import FunctionSource, PlacedLabels
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.dataset.usual_names import usual_column
+from harness.english import first_names
 from retrievers.errors import InputError, Problem
 
 MARKDOWN_QUERIES = "queries.json"
@@ -188,9 +190,20 @@ def _find_files(
     if labels and not labels_are_qrels:
         # A table of labels may hold the queries, too.
         return TableFiles(queries=labels, queries_are_labels=True)
+    raise InputError(_missing_queries(reference, folder))
+
+
+def _missing_queries(reference: DatasetReference, folder: DatasetFolder) -> Problem:
+    sheets = [name for name, file in folder.files.items() if file.table]
+    if sheets and reference.folder.is_file():
+        names = first_names([*map(repr, sheets)])
+        problem = f"holds {names}, and none of them is called queries"
+        sheet = shlex.quote(f"{reference.name}#{sheets[0]}")
+        remedy = f"name the sheet of queries, such as {sheet}"
+        return Problem(reference.name, problem, remedy)
     suffixes = ".tsv, .jsonl, .json, .parquet or .xlsx"
     remedy = f"name the file: queries = …; or call it queries.csv, {suffixes}"
-    raise InputError(Problem(str(folder.path), "holds no table of queries", remedy))
+    return Problem(str(folder.path), "holds no table of queries", remedy)
 
 
 def _find_queries(
