@@ -18,6 +18,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import SourceLocation
 from harness.dataset.text_rows import read_json_lines
 from harness.dataset.written_values import id_problem
+from harness.english import first_names, join_names
 from retrievers.errors import InputError
 from retrievers.remedy import Option, compose_remedy
 from retrievers.types import Document
@@ -165,7 +166,21 @@ def read_judgment_file(path: Path, problems: ReadProblems) -> Iterator[PlacedJud
 
 
 def _invalid_field(error: ValidationError) -> str:
-    first = error.errors()[0]
+    errors = error.errors()
+    keys_by_type: dict[str, list[str]] = {}
+    for field_error in errors:
+        key = ".".join(map(str, field_error["loc"]))
+        keys_by_type.setdefault(field_error["type"], []).append(repr(key))
+    missing = keys_by_type.get("missing", [])
+    unknown = keys_by_type.get("extra_forbidden", [])
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        problem = f"{join_names(missing)} {verb} missing"
+        return f"{problem}; unknown: {first_names(unknown)}" if unknown else problem
+    if len(unknown) == len(errors):
+        verb = "is no key" if len(unknown) == 1 else "are no keys"
+        return f"{first_names(unknown)} {verb} of a judgment"
+    first = errors[0]
     reason = first["msg"].lower()
     if first["loc"] == ("grade",):
         reason = "outside the scale of 0, 1, 2, 3 or null"

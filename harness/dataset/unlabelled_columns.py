@@ -520,20 +520,20 @@ def _label_question(
     returned = _returned_columns(first.file, problems)
     if returned:
         problem += f"; {returned} looks like what a system returned"
-    remedy = compose_remedy(
-        "say which are labels: ", join_remedies(" or ", declarations)
-    )
+    labels = join_remedies(" or ", declarations)
     event_column = _find_event_column(first.file, problems)
     if event_column is not None:
         problem += f"; {event_column.name!r} has {event_column.kinds}"
         chosen = where_declaration(event_column.name, "click")
-        remedy = compose_remedy(remedy, "; and which of these rows are: ", chosen)
+        labels = compose_remedy(labels, ", and for the rows that are: ", chosen)
     remedy = compose_remedy(
-        remedy,
-        "; or what a system returned, to ",
-        _run_remedy(first.column),
-        "; ",
-        not_labels_remedy(first.column),
+        "for no labels: ",
+        declaration(FIELDS_KIND, first.column),
+        "; for what a system returned: ",
+        Setting("kind", "run"),
+        Option(f"harness init --columns run={first.column}"),
+        "; for labels: ",
+        labels,
     )
     return Problem(first.file, problem, remedy)
 

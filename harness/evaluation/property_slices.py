@@ -6,10 +6,11 @@ tested elsewhere (`shown_slices`, `families`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -273,8 +274,14 @@ def _divide_queries(name: str, values: ValueColumn) -> Iterator[PropertySlice]:
 def _divide_texts(
     name: str, values: ValueColumn, *, covers_all: bool
 ) -> Iterator[PropertySlice]:
-    """Yield the queries of each text; of two texts, the others have the other one."""
-    texts = list(dict.fromkeys(value for value in values if value is not None))
+    """Yield the queries of each text; of two texts, the others have the other one.
+
+    A text that differs from query to query, such as an answer, makes no slices.
+    """
+    counts = Counter(value for value in values if value is not None)
+    if differs_by_query(counts) and max(counts.values()) < MIN_SLICE_QUERIES:
+        return
+    texts = list(counts)
     for text in texts:
         has_text = SliceName(name, Condition.IS, text)
         others = has_text.opposite if covers_all else None
@@ -283,6 +290,17 @@ def _divide_texts(
             others = replace(has_text, value=other_text)
         mask = np.array([value == text for value in values])
         yield PropertySlice(has_text, mask, others)
+
+
+def differs_by_query(counts: Counter[Any]) -> bool:
+    """Whether values are of hardly more than one query each, on average below two.
+
+    >>> differs_by_query(Counter("abcd")), differs_by_query(Counter("aab"))
+    (True, True)
+    >>> differs_by_query(Counter("aabb"))
+    False
+    """
+    return 2 * len(counts) > counts.total()
 
 
 def _divide_numbers(

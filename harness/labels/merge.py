@@ -146,7 +146,7 @@ def merge_into_dataset(
     before = resolve_corrections(existing, problems)
     read_lines: list[PlacedJudgment] = []
     for new_path in paths:
-        read_lines += read_judgment_file(new_path, problems)
+        read_lines += _read_labels(new_path, problems)
     if latest_counts:
         # Every judge corrects their own earlier lines, none of which is refused.
         read_lines = list(_as_corrections(before, read_lines))
@@ -168,6 +168,15 @@ def merge_into_dataset(
         disputes=tuple(people_disputes(merged)),
         later_round_judges=_later_round_judges(read_lines, new_lines),
     )
+
+
+def _read_labels(path: Path, problems: ReadProblems) -> list[PlacedJudgment]:
+    """Return the judgments of a file; that it has none is a problem."""
+    placed_judgments = list(read_judgment_file(path, problems))
+    if not (placed_judgments or problems):
+        remedy = "judge first, then name the file with the exported labels"
+        problems.add(path, "has no labels", remedy)
+    return placed_judgments
 
 
 def _replace_file(path: Path, judgments: Iterable[Judgment]) -> None:

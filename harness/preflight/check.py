@@ -154,7 +154,10 @@ def _check_dataset(reference: DatasetReference) -> CheckReport:
     with all_extras_named(partial(missing_dataset_extras, reference)):
         dataset = load_dataset(reference)
     detectable = DetectableDifference(len(scorable_queries(dataset)))
-    warnings = (*_unconverted_files(dataset), *_unshared_queries(dataset, ()))
+    warnings: tuple[CheckWarning, ...] = (
+        *_unconverted_files(dataset),
+        *_unshared_queries(dataset, ()),
+    )
     return CheckReport(
         dataset, summarise_dataset(dataset), detectable, warnings=warnings
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import count_of, count_queries
+from harness.evaluation.property_slices import differs_by_query
 from harness.experiment import RelevanceConfig
 from harness.records import DatasetFacts, Manifest, RetrieverQuality
 from harness.records.facts import JudgeRecord
@@ -56,6 +57,8 @@ HIDDEN_COUNTS = (
 """Counts that other sections show as costs or recall; high ones are no problem."""
 MAX_LISTED_IDS = 20
 """Ids of one kind, or values of one field, that are listed, at most."""
+MAX_VALUE_WORDS = 4
+"""Words of a value, at most, where a text lists several."""
 MAX_LISTED_GRADES = 30
 """Grades that are listed, at most: the highest."""
 
@@ -102,7 +105,10 @@ class FieldCount(NamedTuple):
 
     name: str
     values: list[tuple[str, int]]
-    """The most frequent ones, with the number of queries of each."""
+    """The most frequent ones, with the number of queries of each.
+
+    Empty if they differ from query to query.
+    """
     distinct: int
     """How many different values there are."""
 
@@ -221,7 +227,7 @@ def describe_dataset(view: View) -> DatasetContents:
     relevant_counts: list[int] = []
     text_lengths: list[int] = []
     grade_counts: Counter[int] = Counter()
-    field_counts: dict[str, Counter[str]] = {}
+    texts_by_field: dict[str, list[str]] = {}
     for query_id in view.ids:
         grades = list(view.grades[query_id].values())
         grade_counts.update(grades)
@@ -229,19 +235,36 @@ def describe_dataset(view: View) -> DatasetContents:
         query = view.results.queries[query_id].query
         text_lengths.append(len(query.text))
         for field, text in query.fields.items():
-            parts = [part.strip() for part in str(text).split(",")]
-            field_counts.setdefault(field, Counter()).update(parts)
+            texts_by_field.setdefault(field, []).append(str(text))
     return DatasetContents(
         facts=view.manifest.dataset,
         labels=_min_median_max(relevant_counts),
         lengths=_min_median_max(text_lengths),
         grades=sorted(grade_counts.items(), reverse=True)[:MAX_LISTED_GRADES],
-        fields=[
-            FieldCount(field, counts.most_common(MAX_LISTED_IDS), len(counts))
-            for field, counts in field_counts.items()
-        ],
+        fields=[count_field(field, texts) for field, texts in texts_by_field.items()],
         relevance=view.resolved.relevance,
     )
+
+
+def count_field(name: str, texts: Sequence[str]) -> FieldCount:
+    """Count the values of a field; one text may list several, between commas.
+
+    Texts with long parts are prose, no lists. Values that differ from query to query
+    are counted, and none of them is listed.
+
+    >>> count_field("tags", ["a, b", "a", "b"]).values
+    [('a', 2), ('b', 2)]
+    >>> count_field("answer", ["Yes.", "No, since it is not for sale.", "Two."])
+    FieldCount(name='answer', values=[], distinct=3)
+    """
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    has_prose = any(len(part.split()) > MAX_VALUE_WORDS for part in parts)
+    if has_prose or differs_by_query(Counter(parts)):
+        parts = list(texts)
+    counts = Counter(parts)
+    differs = len(texts) > 1 and differs_by_query(counts)
+    values = [] if differs else counts.most_common(MAX_LISTED_IDS)
+    return FieldCount(name, values, len(counts))
 
 
 def _min_median_max(numbers: Sequence[int]) -> list[float]:

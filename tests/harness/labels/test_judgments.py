@@ -71,8 +71,17 @@ def test_what_is_written_is_read_back(tmp_path):
         (row(kind="robot"), "'kind' cannot be read"),
         (
             {k: v for k, v in row().items() if k != "judge"},
-            "'judge' cannot be read: field required",
+            "'judge' is missing",
         ),
+        (
+            {"grad" if k == "grade" else k: v for k, v in row().items()},
+            "'grade' is missing; unknown: 'grad'",
+        ),
+        (
+            {k: v for k, v in row().items() if k not in ("pool", "text")},
+            "'pool' and 'text' are missing",
+        ),
+        (row() | {"grades": 1}, "'grades' is no key of a judgment"),
         (row(query_id="a\tb"), "control character"),
         (
             row(query_id="q9", grade=2),

@@ -17,7 +17,11 @@ from harness.report.sections import cost_sentences, pairs
 from harness.report.sections.all_measures import measures_sentence
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
-from harness.report.sections.quality_counts import ListedIds, list_shared_ids
+from harness.report.sections.quality_counts import (
+    ListedIds,
+    count_field,
+    list_shared_ids,
+)
 from harness.report.sections.query_groups import group_queries
 from harness.report.sections.rerankers import find_rerankings, reranker_rows
 from harness.report.sections.slices import (
@@ -340,13 +344,47 @@ def test_with_too_many_queries_the_page_lists_those_that_differ_most(
 
 
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
-    queries = [Query(str(i), "", {"id": f"value {i:02}"}) for i in range(view.n)]
+    queries = [Query(str(i), "", {"id": f"value {i // 2:02}"}) for i in range(view.n)]
     small = small_slices(queries, [])
     monkeypatch.setattr(pairs, "small_slices", lambda *properties: small)
     context = pairs_section(view).context
-    assert context.small_slices[0] == ("id: value 00", 1)
+    assert context.small_slices[0] == ("id: value 00", 2)
     assert len(context.small_slices) == 20
-    assert context.small_left == 28
+    assert context.small_left == 4
+
+
+def test_answers_make_no_slices():
+    # given queries that have one of two topics, and an answer of their own each
+    queries = [
+        Query(str(i), "", {"answer": f"It costs {i} euros.", "topic": "ab"[i > 7]})
+        for i in range(15)
+    ]
+    # when
+    small = small_slices(queries, [])
+    # then the topics alone are listed
+    assert {slice_.name.property_name for slice_ in small} == {"field topic"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "values", "distinct"),
+    [
+        pytest.param(["a, b", "a", "b"], [("a", 2), ("b", 2)], 2, id="lists"),
+        pytest.param(
+            ["At most 140 euros, in Paris 200.", "Second class.", "Yes."],
+            [],
+            3,
+            id="an answer each",
+        ),
+        pytest.param(
+            ["It is at most 140 euros, as always."] * 2,
+            [("It is at most 140 euros, as always.", 2)],
+            1,
+            id="one prose text",
+        ),
+    ],
+)
+def test_prose_of_queries_is_no_list_of_values(texts, values, distinct):
+    assert count_field("notes", texts) == ("notes", values, distinct)
 
 
 MEASURED = {
