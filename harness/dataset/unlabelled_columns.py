@@ -516,7 +516,7 @@ def _label_question(
     ]
     first = candidates[0]
     verb = "names" if len(candidates) == 1 else "name"
-    problem = f"{column_list} {verb} documents, and no column is known to hold labels"
+    problem = f"{column_list} {verb} documents, perhaps as labels"
     returned = _returned_columns(first.file, problems)
     if returned:
         problem += f"; {returned} looks like what a system returned"
@@ -527,12 +527,12 @@ def _label_question(
         chosen = where_declaration(event_column.name, "click")
         labels = compose_remedy(labels, ", and for the rows that are: ", chosen)
     remedy = compose_remedy(
-        "for no labels: ",
+        "if not: ",
         declaration(FIELDS_KIND, first.column),
-        "; for what a system returned: ",
+        "; if a system returned them: ",
         Setting("kind", "run"),
         Option(f"harness init --columns run={first.column}"),
-        "; for labels: ",
+        "; if so: ",
         labels,
     )
     return Problem(first.file, problem, remedy)

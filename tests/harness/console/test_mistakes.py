@@ -1,5 +1,7 @@
 """Mistakes of a new user, each told in one plain sentence."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support import small
@@ -7,6 +9,9 @@ from tests.support.small import Call
 
 MISTAKES = [
     ("run data", "harness init data writes one"),
+    ("run smal.toml", "smal.toml: cannot be read: No such file or directory (did you"),
+    ("init small.tml", "small.tml: no such file (did you mean 'small.toml'?)"),
+    ("init data --columns label=fil", "no row has a column 'fil'"),
     ("check https://example.org/data", "download it and give its path"),
     ("init small.toml", "is an experiment, no data set (harness check small.toml)"),
     ("run small.toml --fast", "No such option: --fast (see harness run --help)"),
@@ -87,3 +92,52 @@ def test_labels_that_are_all_blank_are_named(folder, call: Call):
 def test_a_first_row_that_is_no_header_is_told(folder, call: Call):
     (folder / "data" / "queries.csv").write_text("what swims,boat\nwheels,car\n")
     assert "(--no-header)" in call("check", "data", code=2).err
+
+
+@pytest.fixture
+def workbook(folder):
+    """A workbook with a sheet of queries, and one of notes."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.title = "Golden"
+    for row in (("query", "gold_id"), ("what swims", "fish"), ("wheels", "car")):
+        book.active.append(row)
+    book.create_sheet("Notes").append(("to do",))
+    book.save("rated.xlsx")
+    return "rated.xlsx"
+
+
+def test_a_sheet_goes_with_a_folder_of_documents(workbook, call: Call):
+    Path("data/queries.csv").unlink()
+    out = call("init", f"{workbook}#Golden", "--documents", "data").out
+    assert "2 labelled queries" in out
+
+
+def test_a_workbook_without_a_sheet_of_queries_is_told_how_to_name_one(
+    workbook, call: Call
+):
+    message = call("init", workbook, "--documents", "data", code=2).err
+    assert "rated.xlsx: holds 'Golden', 'Notes'" in message
+    assert "'rated.xlsx#Golden'" in message
+
+
+def test_a_results_folder_is_not_run_but_shown(folder, call: Call):
+    # given a results folder
+    (folder / "r").mkdir()
+    (folder / "r" / "qrels.trec").touch()
+    (folder / "r" / "manifest.json").touch()
+    # when it is run
+    message = call("run", "r", code=2).err
+    # then the command that shows it is named, and none that refuses it
+    assert "harness report r shows what it says" in message
+    assert "harness init" not in message
+
+
+def test_the_question_for_labels_ends_with_the_command(folder, call: Call):
+    # given a column that names documents, and has no name of labels
+    table = "query,source,answer\nwhat swims,fish,One.\nwheels,car,Two.\n"
+    (folder / "data" / "queries.csv").write_text(table)
+    # when
+    message = call("init", "data", "--queries", "queries.csv", code=2).err
+    # then
+    assert message.rstrip().endswith("(--columns label_document=source))")
+    assert len(message.split()) < 48

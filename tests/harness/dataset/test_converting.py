@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.check_text import check_lines
 from harness.dataset import conversion_process, convert, load_dataset, parse_reference
 from harness.dataset.conversion_process import CONVERSIONS
 from harness.dataset.readers import markdown_folder
+from harness.pipeline import run
+from harness.preflight.check import check_target
+from harness.report.sections.decision import first_screen
+from harness.report.view import build_view
+from harness.running.options import RunOptions
 from harness.wording.reading import reading_line
 from retrievers.errors import InputError
 from tests.support import small
@@ -139,6 +145,32 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
         match=r"'broken.docx', which could not be converted: .*write the file again",
     ):
         load_dataset(parse_reference(folder(tmp_path / "e", "broken.docx")))
+
+
+@needs
+def test_files_that_cannot_be_converted_are_a_warning_of_check_and_verdict(tmp_path):
+    # given a folder with a broken file, and the lock of one that is open in Office
+    path = folder(tmp_path / "data", "price.pdf")
+    (path / "~$terms.docx").write_bytes(b"lock")
+    # when
+    lines = check_lines(check_target(path))
+    experiment = small.experiment(tmp_path, retrievers=small.BM25)
+    view = build_view(run(experiment, RunOptions(tmp_path / "out")))
+    # then the broken file is a warning of both
+    sentence = "1 file could not be converted and is no document: broken.docx"
+    assert f"warning: {sentence}" in lines
+    assert lines[-1] == "no error; 1 warning"
+    assert f"{sentence}." in first_screen(view).warnings
+
+
+@needs
+@pytest.mark.usefixtures("kept_converter")
+def test_a_label_without_suffix_is_told_that_its_file_could_not_be_converted(tmp_path):
+    path = folder(tmp_path / "d", "broken")
+    with pytest.raises(
+        InputError, match=r"'broken', but broken.docx could not be converted: "
+    ):
+        load_dataset(parse_reference(path))
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told_first(

@@ -234,6 +234,16 @@ def test_mistakes_are_one_sentence(wiki, words, message, capsys):
     assert "Traceback" not in refused
 
 
+def test_an_export_without_labels_is_refused(wiki, capsys):
+    # given a trial, and an export of a page on which nothing was judged
+    told(capsys, "try", "wiki", "-q", "what swims")
+    Path("j.jsonl").write_text("")
+    # when
+    refused = told(capsys, "try", "wiki", "--labels", "j.jsonl", code=2)
+    # then
+    assert "j.jsonl: has no labels (judge first, then name the file" in refused
+
+
 def test_without_a_model_one_sentence_says_what_stands_in(wiki, capsys):
     begun = told(capsys, "try", "wiki", "-q", "what swims")
     assert "no embedding model is installed: hashing" in begun
