@@ -52,7 +52,10 @@ def _first_lines(report: CheckReport) -> Iterator[str]:
         yield "a run needs no model"
     if report.configurations:
         count = count_of(len(report.configurations), "configuration")
-        yield f"the sweep has {count}: {', '.join(report.configurations)}"
+        default = f"besides the default {report.sweep_default}"
+        if report.sweep_default in report.configurations:
+            default = f"the default {report.sweep_default} among them"
+        yield f"the sweep has {count}, {default}: {', '.join(report.configurations)}"
     yield detectable_sentence(report.detectable)
 
 
@@ -73,7 +76,7 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
     yield from column_lines(dataset)
     if report.plan is not None:
         yield from plan_details(report.plan)
-    yield f"digest {dataset.digest}"
+    yield f"data digest {dataset.digest}"
 
 
 def service_lines(report: CheckReport) -> list[str]:

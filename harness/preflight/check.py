@@ -92,7 +92,9 @@ class CheckReport:
     name: str = ""
     """The name of the data set, if it is one of several of an experiment."""
     configurations: tuple[str, ...] = ()
-    """The retrievers that a sweep compares."""
+    """The retrievers that a sweep compares; the default may be one of them."""
+    sweep_default: str = ""
+    """The retriever that a sweep compares them with; "" without a sweep."""
 
     @property
     def queries_with_answers(self) -> int:
@@ -196,6 +198,7 @@ def _check_experiment(
         services,
         name=loaded.experiment.name if loaded.set_of else "",
         configurations=tuple(sweep.configurations) if sweep else (),
+        sweep_default=sweep.default if sweep else "",
     )
 
 
@@ -260,9 +263,10 @@ def _model_warnings(
             if id(model) in checked or isinstance(model, PythonEncoder):
                 continue
             checked.add(id(model))
-            if not model.at_hand:
+            problems = missing_requirements(built.name, model)
+            if not model.at_hand and not problems:
                 yield AbsentModel(built.name)
-            for problem in missing_requirements(built.name, model):
+            for problem in problems:
                 yield MissingRequirement(problem)
 
 

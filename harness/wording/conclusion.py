@@ -578,6 +578,8 @@ def alike_sentence(choice: SweepChoice) -> str:
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"
     sentence = f"{names} may be as good as {choice.chosen}"
+    if choice.gain <= 0:  # the default is above it on the leaderboard
+        sentence += f" (the best besides {choice.default})"
     if choice.cheapest is None:
         return f"{sentence}."
     if choice.cheapest == choice.chosen:
