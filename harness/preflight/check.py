@@ -28,6 +28,7 @@ from harness.preflight.detectable import (
     detectable_difference,
     scorable_queries,
 )
+from harness.preflight.passages import PassageCount, count_passages
 from harness.preflight.plan import RunPlan, plan_run
 from harness.preflight.truncation import TruncationEstimate, estimate_truncation
 from retrievers.agents.agent import Agent
@@ -95,6 +96,8 @@ class CheckReport:
     """The retrievers that a sweep compares; the default may be one of them."""
     sweep_default: str = ""
     """The retriever that a sweep compares them with; "" without a sweep."""
+    passages: tuple[PassageCount, ...] = ()
+    """The passages of each way in which retrievers cut documents."""
 
     @property
     def queries_with_answers(self) -> int:
@@ -199,6 +202,7 @@ def _check_experiment(
         name=loaded.experiment.name if loaded.set_of else "",
         configurations=tuple(sweep.configurations) if sweep else (),
         sweep_default=sweep.default if sweep else "",
+        passages=count_passages(retrievers, dataset, seed=loaded.experiment.seed),
     )
 
 

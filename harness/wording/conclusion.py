@@ -391,7 +391,7 @@ def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
     if needed:
         return f"These queries would probably have shown {difference}."
     if helped:
-        return "Label more queries."
+        return "Label more queries; too few differ to estimate how many."
     close = evaluation.as_good_as_leader
     if undecided or not complete or len(close) < 2:
         return ""

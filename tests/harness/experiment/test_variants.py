@@ -351,7 +351,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
             ),
             (
                 {"default": "words", "of": "words", "k2": [1]},
-                "sweep: words[1].k2: unknown key 'k2'",
+                "sweep.k2: unknown key 'k2'",
+            ),
+            (
+                {"default": "words", "of": "words", "kk1": [1, 2], "b": [0.2, 0.4]},
+                "sweep.kk1: unknown key 'kk1' (did you mean 'k1'?)",
+            ),
+            (
+                {"default": "words", "of": "words", "k1": [1, "x"], "b": [0.2, 0.4]},
+                "sweep.k1: ",
             ),
             (
                 {"default": "words", "of": "words", "name": ["a"]},
@@ -429,7 +437,10 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert choice.expected <= choice.gain
     others = len(choice.alike) - 1
     # All cost nothing: none is the cheapest.
-    sentence = f"{others} other configurations may be as good as {choice.chosen}."
+    sentence = f"{others} other configurations may be as good as {choice.chosen}"
+    if choice.gain <= 0:
+        sentence += " (the best besides bm25)"
+    sentence += "."
     assert sentence in conclusion_sentences(read_or_evaluate(results))
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (
