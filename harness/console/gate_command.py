@@ -135,8 +135,8 @@ Challenger = Annotated[
     str, typer.Option(help=CHALLENGER_HELP, autocompletion=complete_results_retrievers)
 ]
 MARGINS_HELP = (
-    "Largest acceptable loss of the primary measure's mean, also with --fail-if worse; "
-    "for several data sets, one for each."
+    "Largest acceptable loss of the primary measure's mean: a loss that is shown to be "
+    "smaller passes, also with --fail-if worse. For several data sets, one for each."
 )
 GateMargins = Annotated[
     list[str], typer.Option(metavar="[SET=]NUMBER", help=MARGINS_HELP)

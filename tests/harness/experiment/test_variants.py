@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from harness.report.sections.decision import first_screen
 from harness.report.view import build_view
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions
-from harness.wording.conclusion import conclusion_sentences
+from harness.wording.conclusion import alike_sentence, conclusion_sentences
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
@@ -456,6 +457,19 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert (results.folder / "scores.csv").read_bytes() == (
         tmp_path / "out" / "small" / "scores.csv"
     ).read_bytes()
+
+
+def test_a_choice_below_the_default_is_called_the_best_besides_it(
+    swept: tuple[RunPlan, Results],
+) -> None:
+    choice = read_or_evaluate(swept[1]).sweep
+    assert choice is not None
+    above = replace(choice, alike=("a", "b"), chosen="b", cheapest="a", gain=0.01)
+    below = replace(above, gain=-0.01)
+    assert alike_sentence(above) == "a may be as good as b; a is the cheapest."
+    assert alike_sentence(below) == (
+        "a may be as good as b (the best besides bm25); a is the cheapest."
+    )
 
 
 def test_the_board_of_a_sweep_has_the_default_first_and_its_axes_as_columns(
