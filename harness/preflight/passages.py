@@ -9,6 +9,9 @@ from retrievers.bm25 import BM25
 from retrievers.texts.chunking import Chunk, passages_of
 from retrievers.types import sample_documents
 
+PASSAGE_SAMPLE = 1_000
+"""Documents that are cut; the passages of more are estimated, about 0.1 s a size."""
+
 
 class PassageCount(NamedTuple):
     """The passages of the retrievers that cut documents alike, by characters."""
@@ -42,7 +45,7 @@ def count_passages(
                 users.setdefault(chunks.name, []).append(built.name)
     if not users:
         return ()
-    documents = sample_documents(dataset.documents(), seed=seed)
+    documents = sample_documents(dataset.documents(), seed=seed, size=PASSAGE_SAMPLE)
     counts: list[PassageCount] = []
     for name, chunks in chunks_by_name.items():
         passages = sum(1 for _ in passages_of(documents, chunks))

@@ -14,6 +14,7 @@ from harness.console.check_text import (
 )
 from harness.dataset import load_dataset, parse_reference
 from harness.pipeline import run
+from harness.preflight import passages
 from harness.preflight.check import check_target
 from harness.preflight.dataset_summary import summarise_dataset
 from harness.preflight.detectable import DetectableDifference
@@ -402,3 +403,14 @@ def test_a_check_counts_the_passages_that_a_run_searches(tmp_path):
             "exact": True,
         }
     ]
+
+
+def test_the_passages_of_many_documents_are_estimated(tmp_path, monkeypatch):
+    monkeypatch.setattr(passages, "PASSAGE_SAMPLE", 2)
+    sweep = SWEEP.format(sizes="[0, 1000]")
+    path = small.experiment(tmp_path, retrievers=small.BM25 + sweep)
+    report = check_target(path)
+    documents = report.dataset.document_count
+    # Each document of the sample is one passage.
+    line = f"bm25[1000]: about {documents} passages of at most 1,000 characters"
+    assert line in check_lines(report)
