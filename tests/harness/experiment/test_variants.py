@@ -545,3 +545,10 @@ def test_a_part_without_a_name_has_no_variants(key, option):
     words = {"name": "words", "kind": "bm25"}
     error = refusal(parse_experiment, BASE | {"retrievers": [words, fusion]})
     assert f"retrievers[1].of[1].{key}: makes further retrievers" in str(error)
+
+
+def test_a_pattern_that_is_not_of_names_is_told_as_it_is() -> None:
+    tables = {**variant({}), "conversation": {"text": "foo"}}
+    message = str(refusal(parse_experiment, tables))
+    assert "conversation.text: 'foo': should match pattern" in message
+    assert "letters" not in message
