@@ -70,8 +70,8 @@ class SavedRun(ExternalRetriever):
     the working directory."""
     _path: Path
     _shown_path: str
-    """In messages and the manifest: the path if it has `${NAME}`, else the file's
-    name."""
+    """In the manifest, and if no query is answered: the path if it has `${NAME}`, else
+    the file's name. Problems of its lines have the path itself."""
     _run: dict[str, SavedHits] | None = None
     """Query id -> its hits; None until the file is read."""
 
@@ -113,14 +113,14 @@ class SavedRun(ExternalRetriever):
             for query in missing_queries:
                 meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
-            # A query that is timed by itself may be one without hits.
+            # A single query is timed after all were answered: it may have no hits.
             is_timed = len(queries) == 1
             if queries and not is_timed and len(missing_queries) == len(queries):
                 raise BackendError(
                     f"{self._shown_path} answers none of the queries, but such as "
                     f"{next(iter(run))!r}: its ids have to be those of the data set"
                 )
-            if not self._has_noted_hits:
+            if not self._has_noted_hits:  # of the first search alone
                 self._note_contradictions(self._contradictions(run), meter)
             hit_lists = [run.get(query.id, NO_SAVED_HITS) for query in queries]
             rankings = [ranked(hits.doc_ids, hits.scores, depth) for hits in hit_lists]
@@ -128,6 +128,7 @@ class SavedRun(ExternalRetriever):
 
     def _contradictions(self, run: Mapping[str, SavedHits]) -> RunContradictions:
         """Return the queries whose scores contradict the ranks in the file."""
+        # Hits have no ranks any more: those of TREC lines are read from the file.
         has_ranks = _row_reader(self._path) is None
         return find_contradictions(
             ((query_id, hits.scores) for query_id, hits in run.items()),
@@ -147,7 +148,7 @@ class SavedRun(ExternalRetriever):
                 line_reader = partial(_read_lines, row_reader, self._path)
             run: dict[str, SavedHits] = {}
             for query_id, doc_ids, scores in stream_run(self._path, line_reader):
-                if query_id in run:  # its lines are not grouped
+                if query_id in run:  # its lines are not grouped: read them all again
                     run = _saved_hits(read_run(self._path, line_reader))
                     break
                 run[query_id] = SavedHits(doc_ids, scores)
@@ -165,10 +166,14 @@ def _saved_hits(run: Mapping[str, Mapping[str, float]]) -> dict[str, SavedHits]:
 
 
 def _row_reader(path: Path) -> RowReader | None:
-    """Return what reads the rows of a file; None for TREC lines."""
-    if path.suffix in (".jsonl", ".ndjson"):
+    """Return what reads the rows of a file; None for TREC lines.
+
+    The last suffix decides: `.jsonl.gz` is read as TREC lines.
+    """
+    suffix = path.suffix.lower()
+    if suffix in (".jsonl", ".ndjson"):
         return _read_json_rows
-    if path.suffix == ".parquet":
+    if suffix == ".parquet":
         return _read_parquet_rows
     return None
 

@@ -22,6 +22,7 @@ from harness.preflight.check import (
     UnsharedQueries,
 )
 from harness.preflight.detectable import DetectableDifference
+from harness.preflight.passages import PassageCount
 from harness.preflight.truncation import TruncationEstimate
 from harness.wording.reading import QUALITY_PHRASES, column_lines, reading_line
 
@@ -53,9 +54,27 @@ def _first_lines(report: CheckReport) -> Iterator[str]:
     elif report.plan is not None:
         yield "a run needs no model"
     if report.configurations:
-        count = count_of(len(report.configurations), "configuration")
-        yield f"the sweep has {count}: {', '.join(report.configurations)}"
+        configurations = count_of(len(report.configurations), "configuration")
+        default = f"besides the default {report.sweep_default}"
+        if report.sweep_default in report.configurations:
+            default = f"the default {report.sweep_default} among them"
+        names = ", ".join(report.configurations)
+        yield f"the sweep has {configurations}, {default}: {names}"
+    for count in report.passages:
+        yield passages_sentence(count)
     yield detectable_sentence(report.detectable)
+
+
+def passages_sentence(count: PassageCount) -> str:
+    """Return how many passages retrievers cut documents into.
+
+    >>> passages_sentence(PassageCount(("bm25[8]",), 8, 888, exact=True))
+    'bm25[8]: 888 passages of at most 8 characters'
+    """
+    about = "" if count.exact else "about "
+    passages = f"{about}{count_of(count.passages, 'passage')}"
+    characters = count_of(count.size, "character")
+    return f"{first_names(count.retrievers)}: {passages} of at most {characters}"
 
 
 def _further_lines(report: CheckReport) -> Iterator[str]:
@@ -75,7 +94,7 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
     yield from column_lines(dataset)
     if report.plan is not None:
         yield from plan_details(report.plan)
-    yield f"digest {dataset.digest}"
+    yield f"data digest {dataset.digest}"
 
 
 def service_lines(report: CheckReport) -> list[str]:
@@ -171,6 +190,7 @@ def check_object(report: CheckReport) -> dict[str, Any]:
         "warnings": [warning_text(warning) for warning in report.warnings],
         "online": service_lines(report),
         "configurations": list(report.configurations),
+        "passages": [count._asdict() for count in report.passages],
         "capacity": {
             **detectable._asdict(),
             "difference": detectable.difference() if detectable.units > 1 else None,

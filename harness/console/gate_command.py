@@ -135,8 +135,8 @@ Challenger = Annotated[
     str, typer.Option(help=CHALLENGER_HELP, autocompletion=complete_results_retrievers)
 ]
 MARGINS_HELP = (
-    "Largest acceptable loss of the primary measure's mean; for several "
-    "data sets, one for each."
+    "Largest acceptable loss of the primary measure's mean: a loss that is shown to be "
+    "smaller passes, also with --fail-if worse. For several data sets, one for each."
 )
 GateMargins = Annotated[
     list[str], typer.Option(metavar="[SET=]NUMBER", help=MARGINS_HELP)
@@ -193,7 +193,9 @@ def gate(
         except RetrieversFailed as failure:
             if as_json:
                 print_json(**failed_gate_cells(str(failure)))
-            raise
+            else:
+                print_lines(str(failure))
+            raise typer.Exit(failure.exit_code) from None
         _print_gates(gates, fail_if=fail_if, as_json=as_json)
         return
     shared.refuse_options(
@@ -204,7 +206,7 @@ def gate(
     new = records.read_results(results)
     earlier = new if source is None else records.read_results(source)
     for stored in (new, earlier):
-        _require_people(stored)
+        _require_people(stored, form=form, as_json=as_json)
     states = {"--corpus-changed": corpus_changed and source is None}
     shared.refuse_options(states, "is for two folders", "name the earlier by --from")
     _print_gate(
@@ -222,18 +224,30 @@ def gate(
     )
 
 
-def _require_people(results: Results) -> None:
-    """Refuse results that only a model judged."""
+def _require_people(
+    results: Results, *, form: Literal["text", "github"], as_json: bool
+) -> None:
+    """Refuse results that only a model judged.
+
+    Raises:
+        typer.Exit: no person judged a query.
+    """
+    from harness.evaluation.gate import GateOutcome
     from harness.scoring.grades import people_judged
 
     labels = {
         query_id: labelled.labels for query_id, labelled in results.queries.items()
     }
     if not people_judged(labels):
-        raise NotConfirmed(
+        _print_failure(
             "not shown: no person judged these queries, "
-            "and a model's labels alone show nothing"
+            "and a model's labels alone show nothing",
+            results.run_label,
+            outcome=GateOutcome.NOT_SHOWN.value,
+            form=form,
+            as_json=as_json,
         )
+        raise typer.Exit(NotConfirmed.exit_code)
 
 
 class GateRequest(NamedTuple):
@@ -267,7 +281,7 @@ def _print_gate(
     """Print the gate of one data set.
 
     Raises:
-        NotConfirmed: the outcome is one that fails.
+        typer.Exit: the outcome is one that fails.
     """
     from harness.evaluation.gate import RetrieversFailed
     from harness.wording.verdicts import gate_cells, gate_sentence
@@ -281,7 +295,7 @@ def _print_gate(
         verdict = _decide(request)
     except RetrieversFailed as failure:
         _print_failure(str(failure), run_label, form=form, as_json=as_json)
-        raise NotConfirmed(f"{failure}; {run_label}") from None
+        raise typer.Exit(failure.exit_code) from None
     note = _shared_note(request)
     sentence = gate_sentence(verdict)
     fails = _fails(verdict, fail_if)
@@ -298,10 +312,10 @@ def _print_gate(
             outcome=verdict.outcome.value,
             run_label=run_label,
         )
-    if fails:
-        raise NotConfirmed(f"{sentence}; {run_label}")
-    if not as_json and form == "text":
+    elif not as_json:
         print_lines(f"{sentence}; {run_label}")
+    if fails:
+        raise typer.Exit(NotConfirmed.exit_code)
 
 
 def _decide(request: GateRequest) -> Gate:
@@ -319,17 +333,20 @@ def _print_failure(
     sentence: str,
     run_label: str,
     *,
+    outcome: str = "failed",
     form: Literal["text", "github"],
     as_json: bool,
 ) -> None:
-    """Print the object or the annotation of a retriever that failed in its run."""
+    """Print why nothing was tested: a retriever failed, or no person judged."""
     from harness.wording.verdicts import failed_gate_cells
 
     if as_json:
-        print_json(**failed_gate_cells(sentence), which=run_label)
-    if form == "github":
+        print_json(**failed_gate_cells(sentence, outcome), which=run_label)
+    elif form == "text":
+        print_lines(f"{sentence}; {run_label}")
+    else:
         annotate_workflow(
-            "", sentence, fails=True, outcome="failed", run_label=run_label
+            "", sentence, fails=True, outcome=outcome, run_label=run_label
         )
 
 
@@ -356,7 +373,7 @@ def _print_gates(
     """Print the gate of each data set.
 
     Raises:
-        NotConfirmed: the outcome on a data set is one that fails.
+        typer.Exit: the outcome on a data set is one that fails.
     """
     from harness.wording.verdicts import gate_cells, gate_sentence
 
@@ -367,10 +384,11 @@ def _print_gates(
         cells = {set_name: gate_cells(gate) for set_name, gate in gates.items()}
         passed = all(gate.passed for gate in gates.values())
         print_json(passed=passed, data_sets=cells)
-    if any(_fails(gate, fail_if) for gate in gates.values()):
-        raise NotConfirmed("\n".join(["gate failed:", *sentences]))
+    fails = any(_fails(gate, fail_if) for gate in gates.values())
     if not as_json:
-        print_lines(*sentences)
+        print_lines(*(["gate failed:"] if fails else []), *sentences)
+    if fails:
+        raise typer.Exit(NotConfirmed.exit_code)
 
 
 def parse_margins(texts: Sequence[str]) -> dict[str, float]:

@@ -7,6 +7,7 @@ comparisons share: the verdict, the leaderboard, its notes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from harness.records import Results
     from harness.report.index import ResultsListing
     from harness.scoring.scores import Scores
+    from harness.wording.conclusion import VerdictLines
 
 
 MAX_PRINTED_WARNINGS = 2
@@ -56,9 +58,12 @@ def print_results(
 
 
 def _print_results_json(results: Results) -> None:
-    """Print the tables of a run, what failed, and the choice of a sweep."""
+    """Print the tables of a run, what failed, the verdict with its leaderboard, and the
+    choice of a sweep.
+    """  # noqa: D205
     from harness.evaluation.evaluation_file import read_or_evaluate
-    from harness.wording.conclusion import conclusion_headline
+    from harness.evaluation.judging_effort import quoted_folder
+    from harness.wording.conclusion import verdict_lines
 
     failed = [
         {"retriever": failure.retriever, "error": failure.reason}
@@ -69,13 +74,28 @@ def _print_results_json(results: Results) -> None:
     }
     tables["failed"] = failed
     tables["incomplete"] = ""
-    evaluation = read_or_evaluate(results) if results.scored else None
-    if evaluation is not None:
+    tables["verdict"] = None  # without labels there is none
+    tables["board"] = []
+    if results.scored:
+        evaluation = read_or_evaluate(results)
+        verdict = verdict_lines(evaluation, folder=quoted_folder(results))
         if failed:
-            tables["incomplete"] = conclusion_headline(evaluation)
+            tables["incomplete"] = verdict.headline
+        tables["verdict"] = _verdict_object(verdict)
+        tables["board"] = [asdict(row) for row in evaluation.board.rows]
         if evaluation.sweep is not None:
             tables["sweep"] = asdict(evaluation.sweep)
     print_json(**tables)
+
+
+def _verdict_object(verdict: VerdictLines) -> dict[str, str]:
+    """Return the lines above the leaderboard as the object that `--json` prints."""
+    next_lines = filter(None, (verdict.next_step, verdict.command))
+    return {
+        "headline": verdict.headline,
+        "reason": verdict.reason,
+        "next": " ".join(next_lines),
+    }
 
 
 def print_listing(
@@ -177,8 +197,21 @@ def results_lines(
     )
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
+    yield from _equal_settings_lines(results)
     if explain:
         yield from _stemming_lines(results)
+
+
+def _equal_settings_lines(results: Results) -> Iterator[RenderableType]:
+    """Which retrievers are the same one under several names."""
+    names_by_settings: dict[str, list[str]] = {}
+    for name, record in results.manifest.resolved.retriever_by_name.items():
+        settings = json.dumps(record.table.without("name").options, sort_keys=True)
+        names_by_settings.setdefault(settings, []).append(name)
+    for names in names_by_settings.values():
+        if len(names) > 1:
+            same = f"{join_names(names)} have the same settings"
+            yield text_line(f"{same}: one retriever under several names.", "dim")
 
 
 def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:

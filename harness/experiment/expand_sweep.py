@@ -326,11 +326,12 @@ class _ConfigurationWriter:
         return ""
 
     def entries(self) -> list[RetrieverEntry]:
-        """Return the tables, each with its place."""
-        return [
-            RetrieverEntry(f"sweep: {name}", table)
-            for name, table in self._tables.items()
-        ]
+        """Return the tables, each with its place.
+
+        All have the same place: the problem of an axis, which all its configurations
+        have, is reported once.
+        """
+        return [RetrieverEntry("sweep", table) for table in self._tables.values()]
 
 
 def _with_choice(table: RawTable, part: str, axis: _Axis, number: int) -> RawTable:

@@ -29,6 +29,7 @@ from harness.preflight.detectable import (
     detectable_difference,
     scorable_queries,
 )
+from harness.preflight.passages import PassageCount, count_passages
 from harness.preflight.plan import RunPlan, plan_run
 from harness.preflight.truncation import TruncationEstimate, estimate_truncation
 from retrievers.agents.agent import Agent
@@ -106,7 +107,11 @@ class CheckReport:
     name: str = ""
     """The name of the data set, if it is one of several of an experiment."""
     configurations: tuple[str, ...] = ()
-    """The retrievers that a sweep compares."""
+    """The retrievers that a sweep compares; the default may be one of them."""
+    sweep_default: str = ""
+    """The retriever that a sweep compares them with; "" without a sweep."""
+    passages: tuple[PassageCount, ...] = ()
+    """The passages of each way in which retrievers cut documents."""
 
     @property
     def queries_with_answers(self) -> int:
@@ -221,6 +226,8 @@ def _check_experiment(
         services,
         name=loaded.experiment.name if loaded.set_of else "",
         configurations=tuple(sweep.configurations) if sweep else (),
+        sweep_default=sweep.default if sweep else "",
+        passages=count_passages(retrievers, dataset, seed=loaded.experiment.seed),
     )
 
 
@@ -285,9 +292,10 @@ def _model_warnings(
             if id(model) in checked or isinstance(model, PythonEncoder):
                 continue
             checked.add(id(model))
-            if not model.at_hand:
+            problems = missing_requirements(built.name, model)
+            if not model.at_hand and not problems:
                 yield AbsentModel(built.name)
-            for problem in missing_requirements(built.name, model):
+            for problem in problems:
                 yield MissingRequirement(problem)
 
 

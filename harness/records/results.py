@@ -166,7 +166,7 @@ class Results:
         The manifest has the digest of every other file.
         """
         digest = file_digest(self.folder / "manifest.json")
-        return f"run of {self.manifest.started}, digest {digest[:12]}"
+        return f"run of {self.manifest.started}, manifest digest {digest[:12]}"
 
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, from qrels.trec.

@@ -391,7 +391,7 @@ def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
     if needed:
         return f"These queries would probably have shown {difference}."
     if helped:
-        return "Label more queries."
+        return "Label more queries; too few differ to estimate how many."
     close = evaluation.as_good_as_leader
     if undecided or not complete or len(close) < 2:
         return ""
@@ -578,6 +578,8 @@ def alike_sentence(choice: SweepChoice) -> str:
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"
     sentence = f"{names} may be as good as {choice.chosen}"
+    if choice.gain <= 0:  # the default is above it on the leaderboard
+        sentence += f" (the best besides {choice.default})"
     if choice.cheapest is None:
         return f"{sentence}."
     if choice.cheapest == choice.chosen:

@@ -346,13 +346,13 @@ def gate_cells(gate: Gate) -> dict[str, Any]:
     }
 
 
-def failed_gate_cells(sentence: str) -> dict[str, Any]:
-    """Return as data that a retriever of a gate failed in its run.
+def failed_gate_cells(sentence: str, outcome: str = "failed") -> dict[str, Any]:
+    """Return as data why a gate tested nothing, such as a retriever that failed.
 
     >>> failed_gate_cells("ours failed: connection refused")["outcome"]
     'failed'
     """
-    return {"passed": False, "outcome": "failed", "reason": sentence}
+    return {"passed": False, "outcome": outcome, "reason": sentence}
 
 
 def abstention_sentence(abstention: Abstention, limit: int = 2) -> str:

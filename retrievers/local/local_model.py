@@ -185,7 +185,10 @@ class LocalModel(Configured, Model):
         reason = "" if self.at_hand else hub_problem()
         if reason:
             problem = f"{self.weights.model} is not on this machine, and {reason}"
-            remedy = "download it where there is a network, or name a folder"
+            remedy = (
+                "check the spelling, which only the hub knows; "
+                "download it where there is a network, or name a folder"
+            )
             raise InputError(Problem("model", problem, remedy))
 
     @property

@@ -26,7 +26,7 @@ NAME_RULE = (
     "and is at most 64 long"
 )
 MAX_SHOWN_VALUE = 60
-"""Characters of a value in a message, at most."""
+"""Characters from which on a value is shortened in a message."""
 
 
 class StrictTable(BaseModel):
@@ -56,7 +56,7 @@ class Configured(StrictTable):
         _check_positional_options(type(self).__name__, self.positional_option, args)
         positional_options = {self.positional_option: args[0]} if args else {}
         try:
-            super().__init__(**positional_options, **lists_as_tuples(options))
+            super().__init__(**lists_as_tuples({**positional_options, **options}))
         except ValidationError as error:
             raise InputError(list(validation_problems(error, type(self), ""))) from None
 
@@ -109,7 +109,8 @@ def validated(
     """Return a validated table, in which lists become tuples.
 
     Args:
-        model: the options that the table may have.
+        model: the options that the table may have. A `Configured` checks itself and
+            ignores `where`: for one, a model of its fields.
         table: as it was read.
         where: the path of its key, which comes before the keys in problems.
 
@@ -127,7 +128,7 @@ def validation_problems(
 ) -> Iterator[Problem]:
     """Yield a problem with its key for each of pydantic's errors.
 
-    A key that is misspelt is not missing besides.
+    Where an unknown key is nearest to a missing one, only the unknown one is reported.
     """
     errors = error.errors()
     misspelt = _misspelt_keys(errors, model)
@@ -170,22 +171,24 @@ def _describe(details: ErrorDetails) -> str:
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, ValueError):
         return str(cause)
+    message = _simplify_message(details["msg"])
+    if details["type"] == "string_pattern_mismatch" and details["loc"][-1] == "name":
+        message = f"a name has {NAME_RULE}"
     value = details["input"]
     if isinstance(value, tuple):  # TOML has lists
         value = list(value)
     shown_value = repr(value)
     if len(shown_value) >= MAX_SHOWN_VALUE:
         shown_value = shown_value[: MAX_SHOWN_VALUE - 3] + "…"
-    return f"{shown_value}: {_simplify_message(details['msg'])}"
+    return f"{shown_value}: {message}"
 
 
 def _simplify_message(message: str) -> str:
     """Return one of pydantic's messages in the words of an experiment file."""
-    if "should match pattern" in message:
-        return f"a name has {NAME_RULE}"
     if "should be a valid dictionary" in message:
         return "should be a table"
-    message = message.replace("Input should be", "should be")
+    for subject in ("Input", "String"):
+        message = message.replace(f"{subject} should", "should")
     return message.replace("valid tuple", "list")
 
 
@@ -202,7 +205,10 @@ def key_path(where: str, keys: Iterable[int | str]) -> str:
 
 
 def _allowed_keys(model: Any, path: Iterable[int | str]) -> list[str]:
-    """Return the keys of a table inside a model; lists have tables of one model."""
+    """Return the keys of a table inside a model.
+
+    All tables of a list, and of a union, have the keys of one model.
+    """
     for key in path:
         if isinstance(key, str):
             model = next(_models_in(model.model_fields[key].annotation))

@@ -156,14 +156,19 @@ class _Tries:
                 raise RepeatedError(str(last)) from last.__cause__
             if last.unlikely_to_pass and not self._service.has_answered:
                 raise BackendError(str(last)) from last.__cause__
-            tries = self._retrying.statistics["attempt_number"]
-            count = "once" if tries == 1 else f"{tries} times"
-            seconds = time.monotonic() - self._started
-            raise BackendError(
-                f"{last} (tried {count} in {seconds:.0f} s; "
-                f"patience = {self._service.patience:g})"
-            ) from last.__cause__
+            end = self._patience_end()
+            if is_repeated:  # patience has not ended
+                end = f"the same error {self._equal_errors} times"
+            raise BackendError(f"{last} ({end})") from last.__cause__
         return answer
+
+    def _patience_end(self) -> str:
+        """Return how often a request was sent until patience ended."""
+        tries = self._retrying.statistics["attempt_number"]
+        count = "once" if tries == 1 else f"{tries} times"
+        seconds = time.monotonic() - self._started
+        patience = f"patience = {self._service.patience:g}"
+        return f"tried {count} in {seconds:.0f} s; {patience}"
 
     def _remaining_seconds(self) -> float:
         return max(self._started + self._service.patience - time.monotonic(), 0.0)

@@ -126,6 +126,8 @@ class RemoteModel(Configured):
     def price(self) -> Price | None:
         """The experiment's price, else 0 on this machine, else the list price."""
         model, url = expand((self.model, self._access.base_url))
+        if url and is_server_of(url, self._access.provider_url):
+            url = ""  # the provider's own prices hold
         return find_price(
             self._access.provider, model, given_price=self.given_price, base_url=url
         )

@@ -7,14 +7,17 @@ import os
 import numpy as np
 import pytest
 
+from retrievers import ENCODERS, encoder_class, prices
 from retrievers.embedder import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.encoders.remote_encoder import RemoteEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from retrievers.options.placeholders import expand, redact_keys, resolve_secret
+from retrievers.prices import Price
 from tests.support import small
 from tests.support.dialects import ALL, KEY
 from tests.support.provider_blocks import BLOCKS, LONG, TEXTS, check_embeddings
@@ -294,6 +297,28 @@ def encoder(service, provider, **more):
 )
 def test_the_block_of_the_docs_is_ready(name, tmp_path):
     check_embeddings(name, ALL[name] if name in ALL else SERVICES[name][0], tmp_path)
+
+
+REMOTE_KINDS = [
+    kind for kind in ENCODERS if issubclass(encoder_class(kind), RemoteEncoder)
+]
+
+
+@pytest.mark.parametrize("kind", REMOTE_KINDS)
+def test_every_provider_is_in_a_how_to(kind, project):
+    pages = (project / "docs" / "how-to").glob("*.md")
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    assert any(f'kind = "{kind}"' in text for text in texts)
+
+
+def test_a_listed_price_holds_for_the_address_of_the_provider_too(monkeypatch):
+    listed = Price(0.3, "a page, read 2026-11-29")
+    monkeypatch.setitem(prices.TOKEN_PRICES, ("cohere", "embed-v9"), listed)
+    own_url = "https://api.cohere.com"
+    for base_url in ("", own_url, f"{own_url}/v2"):
+        assert CohereEncoder("embed-v9", base_url=base_url, api_key=KEY).price == listed
+    elsewhere = CohereEncoder("embed-v9", base_url="https://a.example", api_key=KEY)
+    assert elsewhere.price is None
 
 
 @pytest.mark.parametrize("kind", ["float", "base64", *BYTES, *BITS])

@@ -85,6 +85,14 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
         assert provenance.origin.run == file and len(provenance.origin.sha256) == 64
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".JSONL", ".NDJSON"])
+def test_a_saved_run_is_rows_of_json_by_its_suffix_in_any_case(suffix, tmp_path):
+    path = tmp_path / f"r{suffix}"
+    layouts.jsonl(path, [hit("q1", "d1")])
+    (ranking,) = SavedRun(str(path)).search([Query("q1", "text")], 1, Meter())
+    assert ranking.doc_ids == ("d1",)
+
+
 def test_missing_queries_and_unknown_hits_of_a_saved_run_are_noted(tmp_path):
     layouts.jsonl(
         tmp_path / "r.jsonl",

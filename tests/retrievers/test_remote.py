@@ -61,6 +61,14 @@ def test_patience_is_kept_to_its_end(pause):
     assert 0.4 <= took < BUSY
 
 
+def test_equal_errors_end_the_tries_before_patience_does_and_say_so():
+    async def fails():
+        raise TransientFailure("500 lost", retry_after=0.0, is_server_error=True)
+
+    message, _ = send_request(fails, patience=60)
+    assert message == "500 lost (the same error 3 times)"
+
+
 @pytest.mark.parametrize(
     ("policy", "tokens"), [({"rpm": 3000}, 0), ({"tpm": 30_000}, 10)]
 )

@@ -2,7 +2,8 @@
 
 The reference names the files of documents, queries and labels. Those that it does not
 name are found by the usual names of tables: `corpus.csv`, `questions.xlsx`,
-`qrels.tsv`. Documents may also be text files in a folder or a zip archive.
+`qrels.tsv` (queries and labels in `table_folder`, with what is here). Documents may
+also be text files in a folder or a zip archive.
 """
 
 from collections import defaultdict
@@ -57,6 +58,7 @@ def find_folder(reference: DatasetReference, listed_files: Files) -> DatasetFold
         reference: names the folder, or a file in it, and the files of some parts.
         listed_files: files that may be parts although the reference does not name them.
     """
+    # A collection of a hub is in no folder: names are seen from the working directory.
     folder = Path() if reference.scheme else reference.folder
     if folder.is_file():
         folder = folder.parent
@@ -65,11 +67,13 @@ def find_folder(reference: DatasetReference, listed_files: Files) -> DatasetFold
         if not part_name:
             continue
         workbook_name, _, _sheet = part_name.rpartition("#")
-        file_name = workbook_name or part_name
-        path = without_parent_steps(folder / file_name)
-        if path.is_file():
-            files[listing_name(file_name)] = File(path)
-    # Listed files replace those above: they know of another file with the same name.
+        # A file may have a # in its own name.
+        for file_name in filter(None, (part_name, workbook_name)):
+            path = without_parent_steps(folder / file_name)
+            if path.is_file():
+                files[listing_name(file_name)] = File(path)
+                break
+    # Listed files replace those above: only a listing sets `File.same_named_file`.
     return DatasetFolder(folder, {**files, **listed_files})
 
 
@@ -99,6 +103,7 @@ def find_table(
     tables: dict[str, list[File]] = defaultdict(list)
     for path, file in files.items():
         if is_table(path, file, extra_suffixes):
+            # A sheet of a workbook counts by its own name.
             table_name = file.table or PurePosixPath(path).stem
             tables[table_name.lower()].append(file)
     for table_name in table_names:
@@ -133,7 +138,7 @@ def table_rows(
     """
     if reference.header is not False:
         return rows_of_files(*files)
-    header = ("",) if reference.columns else column_names
+    header = ("",) if reference.columns else column_names  # "": columns by number
     return rows_of_files(*(replace(file, header=header) for file in files))
 
 
@@ -201,17 +206,14 @@ def _find_text_folder(reference: DatasetReference, folder: DatasetFolder) -> Pat
     """Return the folder, or the archive, with the text files."""
     if reference.documents:
         return without_parent_steps(folder.path / reference.documents)
-    if reference.scheme:
-        return folder.path
-    return reference.folder
+    # Of an archive, `folder.path` is the folder above it.
+    return folder.path if reference.scheme else reference.folder
 
 
 def _list_text_folder(
     text_folder: Path, reference: DatasetReference, folder: DatasetFolder
 ) -> Files:
     """Return the files in the folder, or the archive, with the text files."""
-    if text_folder == reference.path:
+    if not reference.documents:
         return folder.files
-    if text_folder.is_dir() or reference.documents:
-        return list_files(text_folder, gitignore=reference.gitignore)
-    return {}
+    return list_files(text_folder, gitignore=reference.gitignore)

@@ -144,9 +144,9 @@ def draw_side_text(
     y: float,
     *,
     anchor: str = "start",
-    color: str = INK_SHADE.light,
+    color: str | None = INK_SHADE.light,
 ) -> Markup:
-    """A text beside a mark; "" for an empty text."""
+    """A text beside a mark, in its own color or its group's; "" for an empty text."""
     if not text:
         return Markup("")
     return svg_element(
@@ -154,6 +154,6 @@ def draw_side_text(
         visible_text(text),
         x=x,
         y=y,
-        text_anchor=anchor,
+        text_anchor=None if anchor == "start" else anchor,  # which is the default
         fill=color,
     )

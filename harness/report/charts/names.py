@@ -51,7 +51,7 @@ class NamePlace(NamedTuple):
         """Where it begins or ends, in pixels right of the point."""
         return NAME_OFFSET if self.anchor == "start" else -NAME_OFFSET
 
-    def draw(self, name: str, color: str = INK_SHADE.light) -> Markup:
+    def draw(self, name: str, color: str | None = None) -> Markup:
         """The name, in a group that is moved to the point."""
         return draw_side_text(
             name, self.offset, self.baseline, anchor=self.anchor, color=color

@@ -20,7 +20,7 @@ from harness.report.charts.elements import (
 )
 from harness.report.charts.figure import Plot
 from harness.report.charts.names import ABOVE, BELOW, BESIDE, NamePlace, place_names
-from harness.report.palette import BACKGROUND_SHADE, MUTED_SHADE
+from harness.report.palette import BACKGROUND_SHADE, INK_SHADE, MUTED_SHADE
 
 TRADE_OFF_PADDING = 24.0
 """Room beside the outermost points of a trade-off, in pixels."""
@@ -103,9 +103,11 @@ def draw_trade_off(
             axes.PRICE_TICK_LABELS[price.unit],
         ),
     ]
+    marks: list[Markup] = []
     for dot in dots:
         centre = trade_off_axes.centre(dot.price, dot.mean)
-        body.append(_draw_dot(dot, centre, price, places.get(dot.retriever)))
+        marks.append(_draw_dot(dot, centre, price, places.get(dot.retriever)))
+    body.append(svg_element("g", join_elements(marks), fill=INK_SHADE.light))
     title_lines = wrap_title(axis_title, width)
     height = bottom + LINE_HEIGHT * (2 + len(title_lines))
     return Plot(width, height, join_elements(body))

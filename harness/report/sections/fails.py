@@ -40,6 +40,7 @@ from harness.report.sections.query_groups import (
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.agent_trace import trace_sentence
+from harness.wording.verdicts import capitalized
 
 REMAINING_PAGE = "queries.html"
 """The second page, with the queries for which the report has no room."""
@@ -166,7 +167,7 @@ def _queries_that_fit(
             gaps[i],
             numbers=numbers,
             cutoff=cutoff,
-            properties=_properties_line(properties.get(view.ids[i], ())),
+            properties=capitalized(", ".join(properties.get(view.ids[i], ()))),
         )
         new_documents = numbers.document_ids[known_documents:]
         known_documents += len(new_documents)
@@ -176,10 +177,6 @@ def _queries_that_fit(
             break
         queries.append(query)
     return tuple(queries)
-
-
-def _properties_line(properties: Sequence[str]) -> str:
-    return f"This query: {', '.join(properties)}" if properties else ""
 
 
 def shown_hits(view: View) -> int:

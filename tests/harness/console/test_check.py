@@ -14,6 +14,7 @@ from harness.console.check_text import (
 )
 from harness.dataset import load_dataset, parse_reference
 from harness.pipeline import run
+from harness.preflight import passages
 from harness.preflight.check import check_target
 from harness.preflight.dataset_summary import summarise_dataset
 from harness.preflight.detectable import DetectableDifference
@@ -361,3 +362,55 @@ def test_a_check_prints_every_line_and_folds_many_retrievers(tmp_path, count, fo
     assert (folded in lines) is (folded is not None)
     assert not [line for line in lines if "--json" in line]
     assert lines[-1] == "nothing is wrong"
+
+
+SWEEP = """
+[sweep]
+default = "bm25"
+of = "bm25"
+"chunk.size" = {sizes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [
+        ("[0, 20]", "2 configurations, the default bm25 among them: bm25, bm25[20]"),
+        ("[20, 40]", "2 configurations, besides the default bm25: bm25[20], bm25[40]"),
+    ],
+)
+def test_a_check_says_whether_a_sweep_counts_the_default(tmp_path, sizes, count):
+    sweep = SWEEP.format(sizes=sizes)
+    path = small.experiment(tmp_path, retrievers=small.BM25 + sweep)
+    assert f"the sweep has {count}" in check_lines(check_target(path))
+
+
+def test_a_check_counts_the_passages_that_a_run_searches(tmp_path):
+    sweep = SWEEP.format(sizes="[0, 20]")
+    path = small.experiment(tmp_path, retrievers=small.BM25 + sweep)
+    report = check_target(path)
+    (count,) = report.passages
+    costs = run(path, RunOptions(tmp_path / "out")).costs
+    is_index = (costs["retriever"] == "bm25[20]") & (costs["stage"] == "index")
+    assert [count.passages] == costs[is_index]["texts"].to_list()
+    line = f"bm25[20]: {count.passages} passages of at most 20 characters"
+    assert line in check_lines(report)
+    assert check_object(report)["passages"] == [
+        {
+            "retrievers": ("bm25[20]",),
+            "size": 20,
+            "passages": count.passages,
+            "exact": True,
+        }
+    ]
+
+
+def test_the_passages_of_many_documents_are_estimated(tmp_path, monkeypatch):
+    monkeypatch.setattr(passages, "PASSAGE_SAMPLE", 2)
+    sweep = SWEEP.format(sizes="[0, 1000]")
+    path = small.experiment(tmp_path, retrievers=small.BM25 + sweep)
+    report = check_target(path)
+    documents = report.dataset.document_count
+    # Each document of the sample is one passage.
+    line = f"bm25[1000]: about {documents} passages of at most 1,000 characters"
+    assert line in check_lines(report)

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,13 @@ import numpy as np
 import pytest
 import typer
 
+from harness import records
 from harness.cli import app, main
+from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
+from harness.wording.conclusion import conclusion_sentences
 from harness.wording.reading import QUALITY_PHRASES
 from retrievers.cache import Cache
 from retrievers.types import Embedded
@@ -327,11 +331,50 @@ def test_json_has_the_rows_of_the_csv_files_in_full_precision(
     }
     arguments = [paths.get(word, word) for word in words]
     output = json.loads(call(*arguments, "--json").out)
-    assert list(output) == ["scores", "summary", "comparisons", "failed", "incomplete"]
+    tables = ["scores", "summary", "comparisons"]
+    assert list(output) == [*tables, "failed", "incomplete", "verdict", "board"]
     assert output["failed"] == []
     assert output["incomplete"] == ""
     for name in ("scores", "summary", "comparisons"):
         assert as_csv_rows(output[name]) == read_csv(results / f"{name}.csv")
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]]
+)
+def test_json_has_the_verdict_and_the_leaderboard_of_the_terminal(
+    call, tmp_path, results, words
+):
+    paths = {
+        "EXPERIMENT": small.experiment(tmp_path),
+        "OUT": tmp_path / "out",
+        "RESULTS": results,
+    }
+    arguments = [paths.get(word, word) for word in words]
+    output = json.loads(call(*arguments, "--json").out)
+    evaluation = read_or_evaluate(records.read_results(results))
+    verdict = output["verdict"]
+    sentences = conclusion_sentences(evaluation)
+    assert sentences[0].startswith(verdict["headline"])
+    assert list(verdict) == ["headline", "reason", "next"]
+    assert {verdict["reason"], verdict["next"]} <= {"", *sentences}
+    assert output["board"] == [asdict(row) for row in evaluation.board.rows]
+
+
+def test_json_of_a_run_without_labels_has_no_verdict(call, tmp_path):
+    small.dataset(tmp_path / "data", labelled=False)
+    path = small.experiment(tmp_path)
+    output = json.loads(call("run", path, "--results", tmp_path, "--json").out)
+    assert output["verdict"] is None
+    assert output["board"] == []
+
+
+def test_retrievers_with_the_same_settings_are_named(call, tmp_path):
+    twice = small.BM25 + small.BM25.replace('name = "bm25"', 'name = "again"')
+    path = small.experiment(tmp_path, retrievers=twice)
+    printed = call("run", path, "--results", tmp_path / "out", code=0).out
+    note = "bm25 and again have the same settings: one retriever under several names."
+    assert note in " ".join(printed.split())
 
 
 KEYS = ("OPENAI_API_KEY", "VOYAGE_API_KEY")
@@ -679,7 +722,8 @@ def run_label(results: Path) -> str:
     """The run, as the gate names it."""
     manifest = (results / "manifest.json").read_bytes()
     started = json.loads(manifest)["started"]
-    return f"run of {started}, digest {hashlib.sha256(manifest).hexdigest()[:12]}"
+    digest = hashlib.sha256(manifest).hexdigest()[:12]
+    return f"run of {started}, manifest digest {digest}"
 
 
 def test_a_gate_that_passes(call: Call, results: Path, run_label: str) -> None:
@@ -695,12 +739,12 @@ def test_a_gate_that_passes(call: Call, results: Path, run_label: str) -> None:
 def test_a_gate_that_fails(call: Call, results: Path, run_label: str) -> None:
     failed = call(*gate_words(results, "bm25", "hashing", "0.01"))
     assert failed.code == 1
-    assert failed.out == ""
+    assert failed.err == ""
     # ln 0.05 / ln 0.99 = 298.07
     sentence = "with 6 queries a loss of 0.01 cannot be ruled out (299 needed)"
-    assert failed.err.startswith(f"not shown: {sentence}; ")
-    assert failed.err.count("\n") == 1
-    assert failed.err.endswith(f"; {run_label}\n")
+    assert failed.out.startswith(f"not shown: {sentence}; ")
+    assert failed.out.count("\n") == 1
+    assert failed.out.endswith(f"; {run_label}\n")
 
 
 def test_a_gate_as_json(call: Call, results: Path, run_label: str) -> None:

@@ -52,9 +52,11 @@ def test_each_outcome_has_its_exit_codes(
 ) -> None:
     gate = words(results, challenger, baseline, margin)
     told = call(*gate, code=code)
-    assert (told.out + told.err).startswith(outcome)
+    assert told.out.startswith(outcome)
+    assert not told.err
     lenient = call(*gate, "--fail-if", "worse", code=code_if_worse)
-    assert (lenient.out + lenient.err).startswith(outcome)
+    assert lenient.out.startswith(outcome)
+    assert not lenient.err
     strict = call(*gate, "--fail-if", "not-passed", code=code)
     assert strict == told
 
@@ -124,6 +126,22 @@ def test_the_summary_of_two_folders_has_both_means_and_their_difference(
     assert f"{row}{before:.4f} | {after:.4f} | {difference} |" in text
 
 
+def test_a_loss_within_the_margin_passes_also_if_only_worse_fails(
+    results: Results, call: Call
+) -> None:
+    """The margin decides whether a challenger that is shown to be worse passes."""
+    gate = words(results, "b", "a", "0.6")
+    passed = call(*gate, "--fail-if", "worse", code=0).out
+    assert passed.startswith("passed: ")
+    assert "; worse, but within the margin; " in passed
+
+
+def test_a_gate_names_what_its_digest_is_of(results: Results, call: Call) -> None:
+    told = call(*words(results, "same", "a", "0.02"), code=0).out
+    assert f"; {results.run_label}" in told
+    assert ", manifest digest " in results.run_label
+
+
 def test_no_test_has_no_p_in_the_json(results: Results, call: Call) -> None:
     gate = words(results, "b", "a", "0.01")
     assert json.loads(call(*gate, "--json", code=1).out)["p_value"] is None
@@ -132,7 +150,7 @@ def test_no_test_has_no_p_in_the_json(results: Results, call: Call) -> None:
 def test_a_gate_finds_worse_without_a_correction(results: Results, call: Call) -> None:
     """One challenger: the sign test of 1 won and 8 lost, 2 x 10 / 2^9."""
     told = call(*words(results, "b", "a", "0.1"), code=1)
-    assert told.err.startswith("worse on 40 queries (difference −0.1750, p = 0.0391)")
+    assert told.out.startswith("worse on 40 queries (difference −0.1750, p = 0.0391)")
 
 
 def test_an_earlier_run_of_an_earlier_version_is_refused_with_the_command_for_it(
@@ -173,7 +191,7 @@ def test_a_challenger_that_failed_in_its_run_fails_the_gate(
     with_failure: list[str], call: Call, fail_if: str
 ) -> None:
     told = call(*with_failure, "--fail-if", fail_if, code=1)
-    message = " ".join(told.err.split())
+    message = " ".join(told.out.split())
     reason = "cannot reach http://127.0.0.1:9/search: connection refused"
     assert message.startswith(f"ours failed: {reason}")
     assert "; run of " in message

@@ -130,6 +130,15 @@ def test_a_name_that_cannot_be_had(
 # those that find none are counted
 
 
+def test_documents_may_be_in_a_file_with_a_hash_in_its_name(tmp_path):
+    written.jsonl(tmp_path / "docs#1.jsonl", written.corpus())
+    questions = [{"user_input": "wheels?", "reference_context_ids": ["car"]}]
+    written.jsonl(tmp_path / "testset.jsonl", questions)
+    reference = DatasetReference(tmp_path / "testset.jsonl", documents="docs#1.jsonl")
+    dataset = load_dataset(reference)
+    assert dataset.document_count == len(written.DOCUMENTS)
+
+
 def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
     written.jsonl(tmp_path / "docs.jsonl", written.corpus())
     all_ = [*written.DOCUMENTS]

@@ -534,7 +534,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
         (
             {"a": np.array([0.5]), "b": np.array([0.6])},
             None,
-            "Label more queries.",
+            "Label more queries; too few differ to estimate how many.",
             "Use",
         ),
         (

@@ -222,7 +222,7 @@ def test_a_gate_of_states_names_what_is_to_be_labelled(tmp_path, call):
     }
     old = state(tmp_path, "old", documents, MANY, MANY)
     new = state(tmp_path, "new", [*documents, "new"], MANY, hits)
-    told = call(*gate_words(new, old), code=1).err
+    told = call(*gate_words(new, old), code=1).out
     # For each of the twelve queries.
     reason = "not shown: new documents are not labelled (difference −0.6000; "
     command = f"harness pool {new.folder} --depth 1"

@@ -69,6 +69,8 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
         "0.1",
     )
     assert "no person judged" in small.told(capsys, *gate, code=1)
+    printed = json.loads(small.told(capsys, *gate, "--json", code=1))
+    assert printed["outcome"] == "not shown"
     assert "shown" not in small.told(capsys, "report", results.folder)
     assert "Only a model judged" in small.told(capsys, "compare", results.folder)
 

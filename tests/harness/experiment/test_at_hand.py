@@ -51,7 +51,10 @@ def test_a_model_that_is_neither_here_nor_reachable_is_named_before_a_run(
     path = experiment(tmp_path, table)
     reason = "huggingface.co cannot be reached from here"
     sentence = f"{MODEL} is not on this machine, and {reason}"
-    assert sentence in call("check", path).out
+    checked = call("check", path).out
+    assert sentence in checked
+    assert "check the spelling, which only the hub knows" in checked
+    assert "a run downloads it" not in checked
     assert sentence in call("run", path, code=2).err
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert "HF_HUB_OFFLINE forbids to download it" in call("run", path, code=2).err

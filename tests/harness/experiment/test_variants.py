@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from harness.report.sections.decision import first_screen
 from harness.report.view import build_view
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions
-from harness.wording.conclusion import conclusion_sentences
+from harness.wording.conclusion import alike_sentence, conclusion_sentences
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
@@ -351,7 +352,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
             ),
             (
                 {"default": "words", "of": "words", "k2": [1]},
-                "sweep: words[1].k2: unknown key 'k2'",
+                "sweep.k2: unknown key 'k2'",
+            ),
+            (
+                {"default": "words", "of": "words", "kk1": [1, 2], "b": [0.2, 0.4]},
+                "sweep.kk1: unknown key 'kk1' (did you mean 'k1'?)",
+            ),
+            (
+                {"default": "words", "of": "words", "k1": [1, "x"], "b": [0.2, 0.4]},
+                "sweep.k1: ",
             ),
             (
                 {"default": "words", "of": "words", "name": ["a"]},
@@ -429,7 +438,10 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert choice.expected <= choice.gain
     others = len(choice.alike) - 1
     # All cost nothing: none is the cheapest.
-    sentence = f"{others} other configurations may be as good as {choice.chosen}."
+    sentence = f"{others} other configurations may be as good as {choice.chosen}"
+    if choice.gain <= 0:
+        sentence += " (the best besides bm25)"
+    sentence += "."
     assert sentence in conclusion_sentences(read_or_evaluate(results))
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (
@@ -445,6 +457,19 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert (results.folder / "scores.csv").read_bytes() == (
         tmp_path / "out" / "small" / "scores.csv"
     ).read_bytes()
+
+
+def test_a_choice_below_the_default_is_called_the_best_besides_it(
+    swept: tuple[RunPlan, Results],
+) -> None:
+    choice = read_or_evaluate(swept[1]).sweep
+    assert choice is not None
+    above = replace(choice, alike=("a", "b"), chosen="b", cheapest="a", gain=0.01)
+    below = replace(above, gain=-0.01)
+    assert alike_sentence(above) == "a may be as good as b; a is the cheapest."
+    assert alike_sentence(below) == (
+        "a may be as good as b (the best besides bm25); a is the cheapest."
+    )
 
 
 def test_the_board_of_a_sweep_has_the_default_first_and_its_axes_as_columns(
@@ -520,3 +545,10 @@ def test_a_part_without_a_name_has_no_variants(key, option):
     words = {"name": "words", "kind": "bm25"}
     error = refusal(parse_experiment, BASE | {"retrievers": [words, fusion]})
     assert f"retrievers[1].of[1].{key}: makes further retrievers" in str(error)
+
+
+def test_a_pattern_that_is_not_of_names_is_told_as_it_is() -> None:
+    tables = {**variant({}), "conversation": {"text": "foo"}}
+    message = str(refusal(parse_experiment, tables))
+    assert "conversation.text: 'foo': should match pattern" in message
+    assert "letters" not in message

@@ -93,7 +93,7 @@ def test_a_card_shows_the_properties_in_which_queries_differ(view: View) -> None
     assert texts["q0"] == expected
     queries = fails_section(view).context.browser.evidence.queries
     properties = {query.id: query.properties for query in queries}
-    assert properties["q0"] == f"This query: {', '.join(expected)}"
+    assert properties["q0"] == f"Q{', '.join(expected)[1:]}"
 
 
 def test_one_retriever_has_no_rival(tmp_path: Path) -> None:
