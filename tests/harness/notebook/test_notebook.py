@@ -281,7 +281,7 @@ def test_the_tables_of_an_experiment_have_the_figures_of_its_file(
             {"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)},
             "documents: the column 'id' occurs twice",
         ),
-        ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"),
+        ({"documents": "nowhere.csv"}, "nowhere.csv: no such file"),
         ({"queries": None}, "queries: is None ({id"),
         (
             {"retrievers": {"my model": letters}},
