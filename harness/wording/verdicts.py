@@ -221,8 +221,8 @@ def choice_sentence(leader: str, board: Board) -> str:
     if p is None:
         return ""
     return (
-        f"To be chosen, {leader} must beat every other at once, which needs no "
-        f"correction (largest p {p_phrase(p)})."
+        f"The choice of {leader}, to beat all others at once, needs no correction "
+        f"(largest p {p_phrase(p)})."
     )
 
 

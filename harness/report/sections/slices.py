@@ -408,11 +408,14 @@ def slice_label(family: str, label: str) -> str:
     'rarest word: in at most 3 documents'
     >>> slice_label("rarest word", "above 3")
     'rarest word: in more than 3 documents'
+    >>> slice_label("rarest word", "at most 0")
+    'rarest word: in no document'
     """
     if family in (QUERY_LENGTH, DOCUMENT_LENGTH):
         label = f"{label} characters"
     elif family == RAREST_WORD:
-        label = f"in {label.replace('above', 'more than')} documents"
+        label = label.replace("above", "more than")
+        label = "in no document" if label == "at most 0" else f"in {label} documents"
     label = shorten_text(label, 4_000)
     if len(label) > 60:
         # Long names often differ only at the end.
