@@ -64,6 +64,8 @@ TOKEN_PRICES = {
     ("aws", "cohere.embed-v4:0"): Price(0.12, _AWS_SOURCE),
 }
 """(provider, model) -> price, for models that genai-prices does not have."""
+LISTED_HOSTS = {"api.voyageai.com": "voyage"}
+"""Host of a provider -> its name in TOKEN_PRICES, for an address that is named."""
 _PRICED_TOKENS = 1000
 """Tokens for which a list price is looked up: below every volume discount."""
 
@@ -104,7 +106,7 @@ def find_price(
         return Price(0.0, "a server on this machine")
     host = urlsplit(base_url).hostname
     model_without_region = re.sub(r"^(us|eu|apac|jp|global)\.", "", model)
-    table_provider = "voyage" if host == "api.voyageai.com" else host or provider
+    table_provider = LISTED_HOSTS.get(host, host) if host else provider
     price = TOKEN_PRICES.get((table_provider, model_without_region))
     if price is not None:
         return price

@@ -32,6 +32,9 @@ from retrievers.errors import InputError, Problem, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_SCORES = Problem(
+    "results", "are rankings without scores", "they have no labels: label them first"
+)
 INVALID_NAME = "is not a name: letters, digits, '.', '_' and '-', at most 64"
 
 
@@ -61,11 +64,14 @@ class LabelledQueries(dict[str, LabelledQuery]):
     def __call__(self, *, lost_by: str, to: str) -> pd.DataFrame:
         """The queries on which `lost_by` loses to `to`.
 
-        The columns are id, text, both primary values, and the difference.
+        The columns are `query_id`, `text`, one for each of the two with its value of
+        the primary measure, and `difference`.
 
         Raises:
-            InputError: there is no such retriever.
+            InputError: there is no such retriever, or there are no labels.
         """
+        if self._scores.empty:
+            raise InputError(NO_SCORES)
         if lost_by == to:
             problem = f"lost_by and to are the same retriever, {to!r}"
             raise InputError(Problem("to", problem, "name two"))
@@ -99,14 +105,16 @@ class NotebookResults(Results):
 
     queries: LabelledQueries
     column_lines: tuple[str, ...] = ()
-    """What columns of frames were read as, where their names were recognised."""
+    """What columns of frames were read as, where their names were recognised; set by
+    `harness.evaluate`."""
 
     @classmethod
     def from_results(cls, results: Results, temporary: str | None = None) -> Self:
         """The same results; a temporary folder is deleted with them."""
         values = {field.name: getattr(results, field.name) for field in fields(Results)}
         notebook_results = cls(**{**values, "queries": LabelledQueries(results)})
-        # The tables are read now: a later run replaces their files.
+        # Only the tables are read now: a later run replaces their files. The report is
+        # that of the folder when it is asked for.
         notebook_results.__dict__.update(
             {
                 table: getattr(results, table)
@@ -152,10 +160,11 @@ class NotebookResults(Results):
         return Path(path)
 
     def save(self, folder: str | Path) -> Path:
-        """Write a results folder with its report, for every command.
+        """Write a results folder with its report, which every command can read.
 
-        The last part of its path is the results' name. Results of another experiment or
-        other data in that folder are kept as NAME.1.
+        The last part of its path is the results' name. Results in that folder that
+        would be lost (of another experiment or other data, other scores) are kept as
+        NAME.1, NAME.2, …
 
         Raises:
             InputError: the name is invalid, or the folder cannot be written.
@@ -203,8 +212,14 @@ class NotebookResults(Results):
         return compare_folders([self.folder, *folders], baseline, settings)
 
     def to_mteb(self) -> dict[str, dict[str, Any]]:
-        """A result of each retriever in MTEB's format."""
-        self.report()
+        """A result of each retriever in MTEB's format.
+
+        Raises:
+            InputError: there are no labels.
+        """
+        if not self.scored:
+            raise InputError(NO_SCORES)
+        self.report()  # it writes the tables, too
         results: dict[str, dict[str, Any]] = {}
         for retriever in self.retrievers:
             file = self.folder / "tables" / f"{retriever}.mteb.json"

@@ -49,8 +49,8 @@ class EndpointAccess:
     provider: str
     """Its name in genai-prices, or in this package's table of prices."""
     provider_url: str = ""
-    """The server that the environment's key is for, and the default; empty if there is
-    none."""
+    """The server to which the environment's key may be sent, and the default; empty if
+    there is none. It need not be the provider's own (OPENAI_BASE_URL)."""
     base_url: str = ""
     """The server, if it is another."""
     api_key: str = ""
@@ -71,7 +71,7 @@ class RemoteModel(Configured):
     """
 
     expands: ClassVar[bool] = True
-    """Whether it replaces `${NAME}` in its options itself."""
+    """Whether it receives options with `${NAME}`, and replaces them itself."""
     table_name: ClassVar[str] = "encoder"
     """The table of the experiment with the options."""
     positional_option = "model"
@@ -126,8 +126,6 @@ class RemoteModel(Configured):
     def price(self) -> Price | None:
         """The experiment's price, else 0 on this machine, else the list price."""
         model, url = expand((self.model, self._access.base_url))
-        if url and is_server_of(url, self._access.provider_url):
-            url = ""  # the provider's own prices hold
         return find_price(
             self._access.provider, model, given_price=self.given_price, base_url=url
         )
@@ -156,6 +154,7 @@ class RemoteModel(Configured):
         access = self._access
         if access.api_key:
             return resolve_secret(access.api_key)
+        # Addresses with ${NAME} are expanded there.
         if not (access.provider_url and is_server_of(self._url, access.provider_url)):
             return None
         for name in access.key_variables:
@@ -203,7 +202,10 @@ class RemoteModel(Configured):
 async def split_when_refused(
     texts: list[str], send: Callable[[list[str]], Awaitable[AnswerType]]
 ) -> list[AnswerType]:
-    """Send texts in one request; one that is refused is split in half, and so on.
+    """Send texts in one request; a refused request is split in half, and so on.
+
+    Returns:
+        The answer of each accepted request, in the order of the texts.
 
     Raises:
         RequestRefused: one text alone is refused.
@@ -211,7 +213,7 @@ async def split_when_refused(
     try:
         return [await send(texts)]
     except RequestRefused:
-        if len(texts) == 1:
+        if len(texts) <= 1:
             raise
     half = (len(texts) + 1) // 2
     answers = await split_when_refused(texts[:half], send)
@@ -220,7 +222,9 @@ async def split_when_refused(
 
 
 def billed_tokens(reported: object, minimum: int = 1) -> int:
-    """Return the tokens that a service reports as billed; 0 if they are not plausible.
+    """Return the tokens that a service reports as billed.
+
+    0 if they are not plausible: the caller then uses its estimate.
 
     Args:
         reported: what the service says, of any type.
@@ -239,8 +243,8 @@ def billed_tokens(reported: object, minimum: int = 1) -> int:
 def share_by_weight(total: int, weights: Counts) -> Counts:
     """Divide billed tokens among texts by weight, such as their estimated tokens.
 
-    The shares are whole numbers whose sum is `total`: not each share is rounded, but
-    each sum of the first ones.
+    The shares are whole numbers whose sum is `total`, unless all weights are 0: the
+    running sums are rounded, and a share is the difference of two.
     """
     tokens_per_weight = total / max(int(weights.sum()), 1)
     ends = np.rint(np.cumsum(weights) * tokens_per_weight).astype(np.int64)

@@ -15,7 +15,8 @@ from retrievers.texts.chunking import (
 from retrievers.texts.token_estimate import TokenCounter
 
 CHANGED_PASSAGE_NOTE = "changed-passage"
-"""Kind of note: a user's function returned a text that is not in the document."""
+"""Kind of note: a user's function returned a text that is not in the document, or fewer
+passages than before."""
 
 
 class _PlacedPassage(NamedTuple):
@@ -28,13 +29,13 @@ class _PlacedPassage(NamedTuple):
 class PassagePlaces:
     """Cuts the documents of hits again, to find the places of their passages.
 
-    A store has only the numbers of passages, since it may have been built by an
-    earlier run.
+    An index keeps the ids of passages, not their places: that of a store may have been
+    built by an earlier run. BM25 uses this as well.
 
     Args:
         corpus: has the documents.
         chunks: how they were cut.
-        count: counts the tokens of passages.
+        count: counts the tokens of passages, by the tokenizer of the run.
     """
 
     def __init__(self, corpus: Corpus, chunks: Chunk, count: TokenCounter) -> None:
@@ -45,7 +46,10 @@ class PassagePlaces:
         self._changed: dict[str, None] = {}
 
     def place(self, passages: Ranking) -> list[Passage] | None:
-        """Return the passages of one query; None if a passage is in no document."""
+        """Return the passages of one query.
+
+        None if the text of any of them is not in its document.
+        """
         self._cut({document_of_passage(passage_id) for passage_id in passages.doc_ids})
         placed_passages: list[Passage] = []
         for passage_id, score in passages:
@@ -53,7 +57,9 @@ class PassagePlaces:
             document_passages = self._by_document[document_id]
             position = int(number)
             placed = None
-            if position < len(document_passages):  # a function may cut anew
+            # A user's function may give fewer passages now; others with the same
+            # numbers go unnoticed.
+            if position < len(document_passages):
                 placed = document_passages[position]
             if placed is None:
                 self._changed[document_id] = None
@@ -62,7 +68,7 @@ class PassagePlaces:
         return placed_passages
 
     def note_changed(self, meter: Meter) -> None:
-        """Note the documents with a passage that is not in their text."""
+        """After a search, note documents with a passage that is not in their text."""
         for document_id in self._changed:
             meter.note(CHANGED_PASSAGE_NOTE, document_id)
 
@@ -71,7 +77,7 @@ class PassagePlaces:
         missing = document_ids - self._by_document.keys()
         if not missing:
             return
-        for document in self._corpus.contents(missing).values():
+        for document in self._corpus.contents(missing, "placed").values():
             spans = passage_spans(document, self._chunks)
             texts = [
                 document.text[span.start : span.end] if span else "" for span in spans

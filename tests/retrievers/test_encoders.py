@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from retrievers import ENCODERS, encoder_class, prices
+from retrievers import ENCODERS, encoder_class
 from retrievers.embedder import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
@@ -311,14 +311,12 @@ def test_every_provider_is_in_a_how_to(kind, project):
     assert any(f'kind = "{kind}"' in text for text in texts)
 
 
-def test_a_listed_price_holds_for_the_address_of_the_provider_too(monkeypatch):
-    listed = Price(0.3, "a page, read 2026-11-29")
-    monkeypatch.setitem(prices.TOKEN_PRICES, ("cohere", "embed-v9"), listed)
-    own_url = "https://api.cohere.com"
-    for base_url in ("", own_url, f"{own_url}/v2"):
-        assert CohereEncoder("embed-v9", base_url=base_url, api_key=KEY).price == listed
-    elsewhere = CohereEncoder("embed-v9", base_url="https://a.example", api_key=KEY)
-    assert elsewhere.price is None
+def test_a_server_on_this_machine_costs_nothing_however_it_is_named(monkeypatch):
+    url = "http://localhost:8000/v1"
+    named = OpenAIEncoder("text-embedding-3-small", base_url=url)
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    by_environment = OpenAIEncoder("text-embedding-3-small")
+    assert named.price == by_environment.price == Price(0.0, "a server on this machine")
 
 
 @pytest.mark.parametrize("kind", ["float", "base64", *BYTES, *BITS])

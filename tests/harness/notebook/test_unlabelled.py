@@ -41,6 +41,18 @@ def test_a_pool_is_drawn_from_the_texts_that_the_folder_keeps(unlabelled, tmp_pa
     assert texts.items() <= TEXTS.items()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda results: results.to_mteb(),
+        lambda results: results.queries(lost_by="bm25", to="flat"),
+    ],
+    ids=["to_mteb", "queries"],
+)
+def test_what_needs_scores_is_refused_without_labels(unlabelled, call):
+    assert "are rankings without scores" in str(small.refusal(call, unlabelled))
+
+
 def test_ranks_whose_texts_are_not_kept_are_refused(unlabelled, tmp_path):
     folder = unlabelled.save(tmp_path / "kept")
     with pytest.raises(InputError, match="has no texts below rank 20"):
