@@ -13,12 +13,12 @@ from harness.english import (
     shared_word_count,
     unconverted_count,
 )
+from harness.evaluation.warnings import UnconvertedFiles
 from harness.preflight.check import (
     AbsentModel,
     CheckReport,
     CheckWarning,
     RespondingService,
-    UnconvertedFiles,
     UnsharedQueries,
 )
 from harness.preflight.detectable import DetectableDifference

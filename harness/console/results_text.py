@@ -7,7 +7,6 @@ comparisons share: the verdict, the leaderboard, its notes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -204,14 +203,9 @@ def results_lines(
 
 def _equal_settings_lines(results: Results) -> Iterator[RenderableType]:
     """Which retrievers are the same one under several names."""
-    names_by_settings: dict[str, list[str]] = {}
-    for name, record in results.manifest.resolved.retriever_by_name.items():
-        settings = json.dumps(record.table.without("name").options, sort_keys=True)
-        names_by_settings.setdefault(settings, []).append(name)
-    for names in names_by_settings.values():
-        if len(names) > 1:
-            same = f"{join_names(names)} have the same settings"
-            yield text_line(f"{same}: one retriever under several names.", "dim")
+    for names in results.manifest.resolved.retrievers_of_equal_settings():
+        same = f"{join_names(names)} have the same settings"
+        yield text_line(f"{same}: one retriever under several names.", "dim")
 
 
 def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:

@@ -84,10 +84,7 @@ def load_dataset(
     >>> dataset.document_count, len(dataset.queries)
     (182, 13)
     """
-    if not isinstance(reference, DatasetReference):
-        reference = parse_reference(reference)
-    columns = tuple(kind_first(*column) for column in reference.columns)
-    reference = replace(reference, columns=columns)
+    reference = _as_reference(reference)
     format_name, source = open_source(reference)
     problems = ReadProblems()
     problems.chooses_rows = bool(reference.where)
@@ -120,6 +117,14 @@ def load_dataset(
     parts = _CheckedParts(format_name, source, queries, documents, matched)
     _report_misread_columns(reference, parts, problems, is_question=is_question)
     return _check_labels(reference, parts, problems)
+
+
+def _as_reference(reference: DatasetReference | str | Path) -> DatasetReference:
+    """Return a reference whose columns have the kinds that their aliases mean."""
+    if not isinstance(reference, DatasetReference):
+        reference = parse_reference(reference)
+    columns = tuple(kind_first(*column) for column in reference.columns)
+    return replace(reference, columns=columns)
 
 
 def _declares_documents(reference: DatasetReference) -> bool:

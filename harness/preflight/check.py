@@ -19,6 +19,7 @@ from harness.dataset import Dataset, DatasetReference, parse_reference
 from harness.dataset import load_dataset as load_dataset
 from harness.dataset.extras import missing_dataset_extras
 from harness.dataset.read_problems import unconverted_reasons
+from harness.evaluation.warnings import UnconvertedFiles
 from harness.experiment import LoadedExperiment, find_reference
 from harness.experiment import load as load_experiment
 from harness.experiment.retriever_config import RetrieverConfig
@@ -61,13 +62,6 @@ class UnsharedQueries:
     ids: tuple[str, ...]
     queries: int
     """How many queries are searched."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnconvertedFiles:
-    """Files that could not be converted: they are no documents."""
-
-    files: tuple[str, ...]
 
 
 CheckWarning = (

@@ -4,6 +4,7 @@ Keys may be added to a version, each with a default, so that earlier folders can
 be read. A key with another name or meaning makes a new version.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
@@ -70,6 +71,14 @@ class ResolvedExperiment:
     def retriever_by_name(self) -> dict[str, RetrieverRecord]:
         """Name -> its retriever."""
         return {retriever.name: retriever for retriever in self.retrievers}
+
+    def retrievers_of_equal_settings(self) -> list[tuple[str, ...]]:
+        """The names that one retriever has, for each that has several."""
+        names_by_settings: dict[str, list[str]] = {}
+        for name, record in self.retriever_by_name.items():
+            settings = json.dumps(record.table.without("name").options, sort_keys=True)
+            names_by_settings.setdefault(settings, []).append(name)
+        return [tuple(names) for names in names_by_settings.values() if len(names) > 1]
 
     def retriever_with_parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it uses, each once, itself first."""

@@ -318,47 +318,38 @@ def test_a_quiet_run_prints_nothing(call: Call, tmp_path: Path) -> None:
     assert result == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    "words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]]
+@pytest.fixture(
+    params=[["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]],
+    ids=["run", "report"],
 )
-def test_json_has_the_rows_of_the_csv_files_in_full_precision(
-    call, tmp_path, results, words
-):
+def json_output(request, call, tmp_path, results):
+    """What a run prints, and the report of a finished one."""
     paths = {
         "EXPERIMENT": small.experiment(tmp_path),
         "OUT": tmp_path / "out",
         "RESULTS": results,
     }
-    arguments = [paths.get(word, word) for word in words]
-    output = json.loads(call(*arguments, "--json").out)
+    arguments = [paths.get(word, word) for word in request.param]
+    return json.loads(call(*arguments, "--json").out)
+
+
+def test_json_has_the_rows_of_the_csv_files_in_full_precision(json_output, results):
     tables = ["scores", "summary", "comparisons"]
-    assert list(output) == [*tables, "failed", "incomplete", "verdict", "board"]
-    assert output["failed"] == []
-    assert output["incomplete"] == ""
+    assert list(json_output) == [*tables, "failed", "incomplete", "verdict", "board"]
+    assert json_output["failed"] == []
+    assert json_output["incomplete"] == ""
     for name in ("scores", "summary", "comparisons"):
-        assert as_csv_rows(output[name]) == read_csv(results / f"{name}.csv")
+        assert as_csv_rows(json_output[name]) == read_csv(results / f"{name}.csv")
 
 
-@pytest.mark.parametrize(
-    "words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]]
-)
-def test_json_has_the_verdict_and_the_leaderboard_of_the_terminal(
-    call, tmp_path, results, words
-):
-    paths = {
-        "EXPERIMENT": small.experiment(tmp_path),
-        "OUT": tmp_path / "out",
-        "RESULTS": results,
-    }
-    arguments = [paths.get(word, word) for word in words]
-    output = json.loads(call(*arguments, "--json").out)
+def test_json_has_the_verdict_and_the_leaderboard_of_the_terminal(json_output, results):
     evaluation = read_or_evaluate(records.read_results(results))
-    verdict = output["verdict"]
+    verdict = json_output["verdict"]
     sentences = conclusion_sentences(evaluation)
     assert sentences[0].startswith(verdict["headline"])
     assert list(verdict) == ["headline", "reason", "next"]
     assert {verdict["reason"], verdict["next"]} <= {"", *sentences}
-    assert output["board"] == [asdict(row) for row in evaluation.board.rows]
+    assert json_output["board"] == [asdict(row) for row in evaluation.board.rows]
 
 
 def test_json_of_a_run_without_labels_has_no_verdict(call, tmp_path):
