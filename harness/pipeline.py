@@ -22,7 +22,6 @@ from harness.running.claims import (
     judge_claims,
     open_judging,
     with_judge_and_times,
-    with_judged_claims,
 )
 from harness.running.context import build_run_context
 from harness.running.evaluate_rankings import evaluate_rankings
@@ -83,7 +82,7 @@ def run_built(
             claims = judge_claims(
                 judging, runs, built.dataset, meter, staging=staging, earlier=folder
             )
-        built = with_judged_claims(built, claims)
+        built = built.with_claims(claims.claims)
         dataset = note_unshared_queries(built.dataset, built.retrievers)
         manifest = describe_run(
             loaded, built.resolved, dataset, built.labels, runs=runs, folder=folder

@@ -72,7 +72,6 @@ FACES = {
         "harness.experiment.agent_config",
         "harness.experiment.class_options",
         "harness.experiment.composed_configs",
-        "harness.experiment.graph",
         "harness.experiment.load",
         "harness.experiment.retriever_config",
         "harness.experiment.retriever_schema",

@@ -5,9 +5,9 @@ graded and tried with every measure. The problems of all of these are raised tog
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from harness import records
 from harness.build.built_retriever import BuiltRetriever
@@ -17,7 +17,7 @@ from harness.dataset import Dataset
 from harness.dataset import load_dataset as load_dataset
 from harness.experiment import LoadedExperiment
 from harness.identity import RunIdentity, run_identity
-from harness.measures import measure_rankings, value_bounds
+from harness.measures import QueryClaims, measure_rankings, value_bounds
 from harness.records import ResolvedExperiment
 from harness.scoring.grades import GradedLabels, grade_measured_queries
 from harness.scoring.query_units import (
@@ -51,6 +51,10 @@ class BuiltExperiment(NamedTuple):
     """What makes another run the same."""
     find_missing_extras: Callable[[], set[str]]
     """Returns the extras that it needs and that are missing; called where one is."""
+
+    def with_claims(self, claims: Mapping[str, QueryClaims]) -> Self:
+        """Return it with the claims that were judged: query id -> its claims."""
+        return self._replace(labels=self.labels._replace(claims=claims))
 
 
 def build(loaded: LoadedExperiment) -> BuiltExperiment:

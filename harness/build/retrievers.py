@@ -16,7 +16,6 @@ from harness.build.missing import name_retriever
 from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import PartConfig
 from harness.experiment.composed_configs import FusionConfig, RerankConfig
-from harness.experiment.graph import direct_parts, order_retrievers, used_retrievers
 from harness.experiment.retriever_config import QueryFieldRef, RetrieverConfig
 from harness.experiment.retriever_schema import CustomConfig
 from harness.experiment.vector_configs import DenseConfig, VectorRetrieverConfig
@@ -50,9 +49,9 @@ def build_retrievers(
     retrievers: dict[str, Retriever] = {}
     built: list[BuiltRetriever] = []
     problems: list[Problem] = []
-    for config in order_retrievers(tuple(configs)):
+    for config in _in_order_of_use(configs):
         with collect_errors(problems, partial(name_retriever, config.name)):
-            uses = used_retrievers(config)
+            uses = config.used_names
             if not set(uses) <= retrievers.keys():
                 continue  # the problem of its part is reported
             builder = RetrieverBuilder(pool, retrievers, by_name)
@@ -77,15 +76,31 @@ def build_retrievers(
     return tuple(built)
 
 
+def _in_order_of_use(configs: Sequence[RetrieverConfig]) -> list[RetrieverConfig]:
+    """Return the retrievers, each after those that it uses.
+
+    The first in the file whose parts are placed comes next: shared work is billed to
+    the first that needs it.
+    """
+    waiting = list(configs)
+    ordered: dict[str, RetrieverConfig] = {}
+    while waiting:
+        ready = next(
+            config for config in waiting if ordered.keys() >= set(config.used_names)
+        )
+        ordered[ready.name] = ready
+        waiting.remove(ready)
+    return list(ordered.values())
+
+
 def _trials(config: RetrieverConfig, trials_by_name: Mapping[str, int]) -> int:
     """Return how often a retriever answers: at least as often as each of its parts."""
     trials = [config.own_trials]
-    for part in direct_parts(config):
-        match part:
-            case str():
-                trials.append(trials_by_name[part])
-            case _:
-                trials.append(_trials(part, trials_by_name))
+    for part in config.parts:
+        if isinstance(part, str):
+            trials.append(trials_by_name[part])
+        else:
+            trials.append(_trials(part, trials_by_name))
     return max(trials)
 
 
@@ -195,7 +210,7 @@ class RetrieverBuilder:
         agent_retrievers: dict[str, Retriever] = {}
         builder = RetrieverBuilder(pool, agent_retrievers, self.configs)
         names = _names_below(config, self.configs)
-        for part in order_retrievers(tuple(self.configs[name] for name in names)):
+        for part in _in_order_of_use([self.configs[name] for name in names]):
             agent_retrievers[part.name] = builder.build(part)
         return {name: agent_retrievers[name] for name in config.of}
 
@@ -251,7 +266,7 @@ def _names_below(
 ) -> tuple[str, ...]:
     """Return the names of the retrievers that a table uses, directly or not."""
     names: dict[str, None] = {}
-    for name in used_retrievers(config):
+    for name in config.used_names:
         names |= dict.fromkeys([*_names_below(configs[name], configs), name])
     return tuple(names)
 
@@ -312,7 +327,7 @@ def _conditions(config: RetrieverConfig) -> list[Condition]:
                 for name, condition in config.filter.items()
             }
         )
-    for part in direct_parts(config):
+    for part in config.parts:
         if isinstance(part, RetrieverConfig):
             conditions += _conditions(part)
     return conditions

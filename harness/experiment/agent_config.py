@@ -57,6 +57,11 @@ class AgentConfig(RetrieverConfig):
     omitted_when_empty = ("of",)
 
     @property
+    def parts(self) -> tuple[str | RetrieverConfig, ...]:
+        """The retrievers that it may search with."""
+        return self.of
+
+    @property
     def is_repeatable(self) -> bool:
         """No: a model may answer differently each time."""
         return False

@@ -36,6 +36,11 @@ class FusionConfig(RetrieverConfig):
     is above, though some are below, is refused."""
     omitted_when_empty = ("weights", "minimum")
 
+    @property
+    def parts(self) -> tuple[str | RetrieverConfig, ...]:
+        """The retrievers whose rankings it fuses."""
+        return self.of
+
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         names = [name for name in self.of if isinstance(name, str)]
@@ -66,3 +71,8 @@ class RerankConfig(RetrieverConfig):
     """The retrievers that this one uses: names, or tables without a name."""
     rerank: RerankerField
     """A reranker of the first hits."""
+
+    @property
+    def parts(self) -> tuple[str | RetrieverConfig, ...]:
+        """The retriever whose first hits it puts into a better order."""
+        return (self.of,)

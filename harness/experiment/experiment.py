@@ -22,7 +22,6 @@ from harness.experiment.experiment_tables import (
     SweepConfig,
     parse_statistics,
 )
-from harness.experiment.graph import used_retrievers
 from harness.experiment.retriever_config import (
     ConversationConfig,
     RetrieverConfig,
@@ -144,7 +143,7 @@ class Experiment(StrictTable):
 
     def _check_graph(self, names: list[str]) -> None:
         """Check that retrievers use retrievers of the experiment, in no circle."""
-        uses = {config.name: used_retrievers(config) for config in self.retrievers}
+        uses = {config.name: config.used_names for config in self.retrievers}
         for user, used_names in uses.items():
             for used in used_names:
                 if used not in names:

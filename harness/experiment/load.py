@@ -9,18 +9,16 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from harness.dataset import DatasetReference, suggest_path
 from harness.dataset.listing import is_run_folder
 from harness.experiment.experiment import Experiment
-from harness.experiment.experiment_tables import DatasetConfig
 from harness.experiment.locate import (
+    locate,
     locate_dataset,
     parse_dataset_config,
-    with_run_paths,
 )
 from harness.experiment.parse import parse_experiment
 from harness.experiment.parse_measures import (
@@ -174,39 +172,26 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
     Raises:
         InputError: with every problem.
     """
+    located = locate(tables, source.path)
     problems: list[Problem] = []
-    experiment = None
     question = None
     with collect_errors(problems):
-        located = with_run_paths(tables, source.path)
-        experiment = parse_experiment(located.options, allow_code=source.allow_code)
+        experiment = parse_experiment(
+            located.tables.options, allow_code=source.allow_code
+        )
         question = parse_measures(experiment)
     prefix = ""
     if source.is_file:
         prefix = f"{source.path}: "
         problems = [_with_prefix(problem, prefix) for problem in problems]
-    table = _valid_dataset_config(tables) if experiment is None else experiment.dataset
-    dataset = None
-    if table is not None:
-        with collect_errors(problems):
-            dataset = locate_dataset(table, source.path)
+    problems += located.problems
     if question is None:
         for problem in measure_problems(tables, prefix):
             if problem not in problems:
                 problems.append(problem)
-    if problems or question is None or dataset is None:
+    if problems or question is None or located.dataset is None:
         raise InputError(problems)
-    return LoadedExperiment(question, tables, source.path, dataset)
-
-
-def _valid_dataset_config(tables: RawTable) -> DatasetConfig | None:
-    """Return the table of the data set in an experiment with errors.
-
-    None if it has one itself, which is reported with the others.
-    """
-    with suppress(InputError):
-        return parse_dataset_config(tables)
-    return None
+    return LoadedExperiment(question, tables, source.path, located.dataset)
 
 
 def _with_prefix(problem: Problem, prefix: str) -> Problem:

@@ -6,13 +6,37 @@ These are of its data set and of saved runs; parts of the data set are found in 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset import DatasetReference, DeclaredColumn, suggest_path
 from harness.experiment.experiment_tables import DatasetConfig
 from harness.experiment.raw_table import RawTable
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.tables import validated
+
+
+class LocatedTables(NamedTuple):
+    """The tables of an experiment, the paths in them found."""
+
+    tables: RawTable
+    dataset: DatasetReference | None
+    """None if it does not exist, or its table has an error."""
+    problems: list[Problem]
+    """That the data set does not exist; the errors of its table are left to `parse`."""
+
+
+def locate(tables: RawTable, path: Path) -> LocatedTables:
+    """Find the data set and the saved runs that the tables of a file name."""
+    located = with_run_paths(tables, path)
+    try:
+        config = parse_dataset_config(tables)
+    except InputError:
+        return LocatedTables(located, None, [])
+    dataset = None
+    problems: list[Problem] = []
+    with collect_errors(problems):
+        dataset = locate_dataset(config, path)
+    return LocatedTables(located, dataset, problems)
 
 
 def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
@@ -100,7 +124,7 @@ def _with_run_path(entry: Any, experiment_path: Path) -> Any:
 def parse_dataset_config(tables: RawTable) -> DatasetConfig:
     """Check the table of the data set.
 
-    It is checked alone, so that a wrong path is reported with all other problems.
+    It is checked alone: a wrong path is reported together with errors elsewhere.
 
     Raises:
         InputError: with every problem of the table.

@@ -79,6 +79,22 @@ class RetrieverConfig(StrictTable):
         return True
 
     @property
+    def parts(self) -> "tuple[str | RetrieverConfig, ...]":
+        """The retrievers that search for it: names, or tables."""
+        return ()
+
+    @property
+    def used_names(self) -> tuple[str, ...]:
+        """The retrievers of the experiment that it needs: its parts, and theirs."""
+        names: list[str] = []
+        for part in self.parts:
+            if isinstance(part, str):
+                names.append(part)
+            else:
+                names += part.used_names
+        return tuple(dict.fromkeys(names))
+
+    @property
     def own_trials(self) -> int:
         """How often the run sends it a query; its parts have their own trials."""
         return self.trials or 1

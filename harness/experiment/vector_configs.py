@@ -134,6 +134,11 @@ class DenseConfig(VectorRetrieverConfig):
     derive: DerivedVectorsConfig | None = None
     """Further retrievers from the same vectors; nothing is embedded for them."""
 
+    @property
+    def used_names(self) -> tuple[str, ...]:
+        """The retriever whose vectors these are: needed, though it does not search."""
+        return () if self.derived_from is None else (self.derived_from,)
+
     @model_validator(mode="after")
     def _one_compression(self) -> Self:
         is_approximate = self.store.get("m") or self.store.get("quantization")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.build.build import BuiltExperiment
 from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
 from harness.records import Manifest, Run
@@ -109,11 +108,6 @@ def judge_claims(
             without_schema=int(counts.get("without_schema", 0)),
         )
     return judged._replace(record=record, warning=warning)
-
-
-def with_judged_claims(built: BuiltExperiment, judged: JudgedClaims) -> BuiltExperiment:
-    """Return an experiment whose labels hold the claims that were judged."""
-    return built._replace(labels=built.labels._replace(claims=judged.claims))
 
 
 def with_judge_and_times(

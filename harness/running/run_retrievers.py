@@ -1,21 +1,19 @@
 """The one loop over retrievers.
 
 Each answers all queries (`harness.running.answer`), answers them again for each further
-trial, and is timed (`harness.running.latency`). One that fails for good has a run
+trial, and is timed (`harness.running.query_times`). One that fails for good has a run
 without rankings, as have those that use it; the others go on.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
-from harness.records import RetrieverFailure, Run, StageLatency
-from harness.running.answer import ReplayableResult, RunState, answer_queries
+from harness.records import RetrieverFailure, Run
+from harness.running.answer import RunState, answer_queries
 from harness.running.context import RunContext, run_resources
-from harness.running.latency import is_timed, request_latency, time_retriever
-from harness.running.repetition import Repetition
+from harness.running.query_times import QueryTimes, query_times
 from harness.running.replayed import StageResult
 from harness.running.requirements import check_requirements
 from harness.wording.failures import failure_lines, skipped_reason
@@ -105,7 +103,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         with wrap_user_errors(built.components):
             replayed = answer_queries(built, built.retriever, state, meter)
             further_trials += _repeat_answers(built, state, meter)
-            times = _time_queries(built, replayed, state, meter)
+            times = query_times(built, replayed, state, meter)
             # Last: a retriever that fails in any trial has no rankings.
             result = replayed.result
     except DataChanged:
@@ -135,55 +133,6 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         latency=times.latency,
         error=error,
     )
-
-
-class QueryTimes(NamedTuple):
-    """What is known of the time of a retriever's single queries."""
-
-    latency: Mapping[str, StageLatency]
-    """Stage -> percentiles; empty if not measured."""
-    facts: AnswerFacts
-    """How the timed answers compared, or why they could not be timed."""
-
-
-def _time_queries(
-    built: BuiltRetriever, replayed: ReplayableResult, state: RunState, meter: Meter
-) -> QueryTimes:
-    """Time single queries, or return the times of this run's requests, or earlier ones.
-
-    A timed query that fails leaves the retriever without a latency: its rankings hold.
-    """
-    context = state.context
-    if not (is_timed(built, context) and _may_sum(built, state)):
-        latency = request_latency(built, context, meter)
-        latency = latency or dict(context.latencies.get(built.name, {}))
-        repetition_facts = context.repetitions.get(built.name, AnswerFacts())
-        return QueryTimes(latency, repetition_facts)
-    repetition = Repetition(built, replayed.result.answers, state)
-    try:
-        latency = time_retriever(
-            built, replayed.retriever, context, meter, on_answer=repetition.compare
-        )
-    except DataChanged:
-        raise
-    except HarnessError as failure:
-        log.debug("%s is not timed", built.name, exc_info=failure)
-        reason = redact_keys(str(failure))
-        latency = request_latency(built, context, meter)
-        return QueryTimes(latency, AnswerFacts(not_timed=reason))
-    return QueryTimes(latency, repetition.facts)
-
-
-def _may_sum(built: BuiltRetriever, state: RunState) -> bool:
-    """Whether the sum of its own time and its parts' can be shown.
-
-    Unless the experiment has a table [latency], a part whose answers came from the
-    cache, its model not loaded, has no time: timing a reranker over it would be in
-    vain.
-    """
-    if state.context.times_services:
-        return True
-    return all(state.runs[part].latency for part in built.uses)
 
 
 def _repeat_answers(

@@ -51,7 +51,7 @@ class CohereEncoder(RemoteEncoder):
             api_key=self.api_key,
             key_variables=("CO_API_KEY",),
         )
-        default_tokens = 512 if "v3" in self.model else 128_000
+        default_tokens = 512 if "v3" in expand(self.model) else 128_000
         self._set_access(access, self.max_tokens or default_tokens)
 
     def _fingerprint_of(self, **role_options: Any) -> str:
