@@ -68,8 +68,8 @@ NAMES = [
     "SetR",
     "SetF",
 ]
-"""The 27 measures: all that pytrec_eval, ir-measures and this project have in common,
-at the usual cutoffs.
+"""The 27 measures: all that pytrec_eval, ir-measures, ranx and this project have in
+common, at the usual cutoffs.
 """
 TREC_EVAL = {
     "P.1,5,10,20,100",

@@ -40,7 +40,6 @@ from retrievers.store import Store
 from retrievers.stores.open import open_store
 from retrievers.stores.options import (
     MEMORY_LOCATION,
-    PROCESS_LOCATIONS,
     StoreOptions,
 )
 from retrievers.stores.quantized import QuantizedStore, bytes_per_vector
@@ -364,7 +363,7 @@ class Dense(Retriever):
         """
         document_count = operator.length_hint(documents)
         form = self.encoder.form
-        location = self.store.resolve_location(document_count, form)
+        located_options = self.store.at_location(document_count, form)
         if self.reduction.quantization:
             self._location_facts = VectorFacts(
                 store=MEMORY_LOCATION,
@@ -373,11 +372,11 @@ class Dense(Retriever):
             )
             return QuantizedStore(self.reduction.quantization)
         self._location_facts = VectorFacts(
-            store=redact_url_users(location),
+            store=redact_url_users(str(located_options.location)),
             search="approximate" if self.store.approximate else "exact",
         )
         content = self._name
-        if location not in PROCESS_LOCATIONS:
+        if not located_options.in_process:
             content = collection_content(
                 self.encoder.fingerprint_for("document"),
                 self._run_resources.corpus_digest,

@@ -27,6 +27,11 @@ class Store(Protocol):
     """The forms of vectors that it can store."""
     always_exact: ClassVar[bool] = False
     """Whether it compares all vectors, so that `m` and `quantization` are refused."""
+    in_process: ClassVar[bool] = False
+    """Whether its collections end with the process, so that each retriever has its
+    own."""
+    sparse_number_bytes: ClassVar[int] = 8
+    """Bytes of one number of a sparse vector with its index."""
 
     @property
     def approximate(self) -> bool:

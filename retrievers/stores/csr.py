@@ -28,6 +28,8 @@ class CsrStore(MatrixStore):
 
     forms = ("sparse",)
     always_exact = True
+    in_process = True
+    sparse_number_bytes = 12  # 8 of the number, 4 of its index
 
     def __init__(self, opening: StoreOpening) -> None:
         """Create an empty store; it needs nothing of the opening."""

@@ -59,8 +59,7 @@ def open_store(
     Raises:
         InputError: the options do not suit the vectors, or a package is missing.
     """
-    location = options.resolve_location(documents, form)
-    located_options = options.model_copy(update={"location": location})
+    located_options = options.at_location(documents, form)
     located_options.check(form)
     opening = StoreOpening(
         options=located_options,

@@ -7,7 +7,7 @@ hand the options to an engine.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -30,10 +30,6 @@ MAX_MEMORY_DOCUMENTS = 5_000
 about 57 ms with a filter."""
 MAX_MEMORY_MULTIVECTOR_DOCUMENTS = 1_000
 """The same for documents with a vector for each token."""
-NAMED_LOCATIONS = (MEMORY_LOCATION, EDGE_LOCATION, CSR_LOCATION)
-"""Locations that are words."""
-PROCESS_LOCATIONS = (MEMORY_LOCATION, CSR_LOCATION)
-"""Locations whose collections end with the process."""
 MIN_INDEXING_KB = 1
 """The lowest threshold of indexing that a server accepts; 0 turns indexing off."""
 MIN_FULL_SCAN_KB = 10
@@ -51,10 +47,6 @@ QUANTIZATION_BITS = {"scalar": 8, "product": 2, "binary": 1}
 four floats; one bit."""
 FLOAT_BITS = 32
 """Bits of a float32."""
-INDEXED_FLOAT_BYTES = 8
-"""Bytes of a number with its index."""
-CSR_NUMBER_BYTES = 12
-"""Bytes of a 64-bit number with its index."""
 
 
 class StoreOptions(Configured):
@@ -107,9 +99,10 @@ class StoreOptions(Configured):
     def _problems(self) -> Iterator[Problem]:
         """Yield the options that the store does not support."""
         if self.location is not None and not self.kind:
-            suggestion = nearest_word(self.location, NAMED_LOCATIONS)
+            names = _named_locations()
+            suggestion = nearest_word(self.location, names)
             remedy = (
-                f"{suggestion} known: {', '.join(NAMED_LOCATIONS)}, "
+                f"{suggestion} known: {', '.join(names)}, "
                 "a folder such as ./vectors, or a URL"
             )
             yield Problem("store", f"{self.location!r} names no store", remedy.lstrip())
@@ -130,19 +123,20 @@ class StoreOptions(Configured):
         """Whether the store has no index: Qdrant has one on a server alone."""
         if not self.kind or self.on_server:
             return False
-        return bool(getattr(store_class(self.kind), "always_exact", Store.always_exact))
+        return bool(self._class_fact("always_exact"))
+
+    def _class_fact(self, name: str) -> Any:
+        """Return what the store's class says; a class of another package may not."""
+        return getattr(store_class(self.kind), name, getattr(Store, name))
 
     def check(self, form: str) -> None:
         """Raise InputError if these options do not suit vectors of the form."""
-        if self.kind:
-            supported_forms = getattr(store_class(self.kind), "forms", Store.forms)
-            if form not in supported_forms:
-                problem = f"{self.location!r} does not keep {form} vectors"
-                remedy = (
-                    f"{MEMORY_LOCATION!r}, {EDGE_LOCATION!r}, a folder, "
-                    "or a server's URL"
-                )
-                raise InputError(Problem("store", problem, remedy))
+        if self.kind and form not in self._class_fact("forms"):
+            problem = f"{self.location!r} does not keep {form} vectors"
+            remedy = (
+                f"{MEMORY_LOCATION!r}, {EDGE_LOCATION!r}, a folder, or a server's URL"
+            )
+            raise InputError(Problem("store", problem, remedy))
         if self.approximate and form != "dense":
             key = "m" if self.m else "quantization"
             problem = f"{form} vectors are searched exactly"
@@ -176,6 +170,13 @@ class StoreOptions(Configured):
     def on_server(self) -> bool:
         """Whether the location is a server's URL."""
         return self.expanded_location.startswith(SERVER_SCHEMES)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether collections end with the process; the location must be set."""
+        if self.expanded_location == MEMORY_LOCATION:
+            return True
+        return bool(self._class_fact("in_process"))
 
     @property
     def approximate(self) -> bool:
@@ -229,11 +230,16 @@ class StoreOptions(Configured):
             return EDGE_LOCATION
         return MEMORY_LOCATION
 
+    def at_location(self, documents: int, form: VectorForm) -> Self:
+        """Return the options with the location that `resolve_location` returns."""
+        location = self.resolve_location(documents, form)
+        return self.model_copy(update={"location": location})
+
     def bytes_of_numbers(self, numbers: float, form: VectorForm) -> int:
         """Return the bytes of the numbers of sparse vectors or of vectors of tokens.
 
-        A number has 4 bytes, and the index of a sparse one 4 more; in memory as CSR,
-        the number itself has 8.
+        A number of a token's vector has 4; for those of sparse vectors, with their
+        index, the store's class says it.
 
         >>> StoreOptions().bytes_of_numbers(100, "multivector")
         400
@@ -242,9 +248,9 @@ class StoreOptions(Configured):
         """
         if form == "multivector":
             return round(numbers * FLOAT_BITS / 8)
-        if self.resolve_location(0, form) == CSR_LOCATION:
-            return round(numbers * CSR_NUMBER_BYTES)
-        return round(numbers * INDEXED_FLOAT_BYTES)
+        located_options = self.at_location(0, form)
+        number_bytes: int = located_options._class_fact("sparse_number_bytes")
+        return round(numbers * number_bytes)
 
     def search_bytes(
         self, documents: int, dimensions: int, indexed: int | None = None
@@ -270,6 +276,11 @@ class StoreOptions(Configured):
         float_bytes = dimensions * FLOAT_BITS // 8
         unindexed_count = documents - indexed_count
         return indexed_count * indexed_bytes + unindexed_count * float_bytes
+
+
+def _named_locations() -> list[str]:
+    """Return the locations that are words."""
+    return [MEMORY_LOCATION, *(kind for kind in store_kinds() if kind != QDRANT_KIND)]
 
 
 def _is_folder(location: str) -> bool:

@@ -83,7 +83,7 @@ def test_a_value_without_the_name_of_its_option_is_refused(make, message):
         (
             StoreOptions,
             {"location": "memory"},
-            r"did you mean ':memory:'\? known: :memory:, edge, csr",
+            r"did you mean ':memory:'\? known: :memory:, csr, edge",
         ),
         (StoreOptions, {"location": ":memory:", "m": 16}, "knows only exact search"),
         (

@@ -470,6 +470,20 @@ def test_options_that_do_not_suit_the_form_of_vectors_are_refused(
         )
 
 
+@pytest.mark.parametrize(
+    ("location", "in_process"),
+    [
+        (":memory:", True),
+        ("csr", True),
+        ("edge", False),
+        ("./vectors", False),
+        ("http://localhost:6333", False),
+    ],
+)
+def test_collections_in_memory_end_with_the_process(location, in_process):
+    assert StoreOptions(location).in_process is in_process
+
+
 def test_a_matrix_with_an_id_that_occurs_twice_is_refused(tmp_path):
     store = open_store(
         StoreOptions("csr"),

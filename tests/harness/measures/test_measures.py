@@ -23,7 +23,12 @@ from harness.measures import (
 from harness.measures.measure import CLAIM_MEASURES, SPAN_MEASURE
 from harness.measures.score import MeasureValues
 from harness.measures.sensitivity import grades_by_rule, winners_by_rule
-from harness.measures.table import MEASURES, is_binary
+from harness.measures.table import (
+    MEASURES,
+    is_binary,
+    needs_claims,
+    needs_passages,
+)
 from retrievers.errors import InputError
 from tests.support.small import refusal
 
@@ -65,6 +70,7 @@ NAMES = [
     "P(rel=2)@5",
     "AP(rel=3)",
 ]
+"""Every measure by grades, whole or at a cutoff, with its options."""
 IDEAL_IS_ONE = [
     "Rcap@3",
     "Success@3",
@@ -203,6 +209,13 @@ def values(
         [parse_measure(name) for name in names], {"q": judged}, {"q": ranking}
     )
     return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
+
+
+def test_every_measure_by_grades_alone_is_tried() -> None:
+    by_others = {needs_claims, needs_passages}
+    by_grades = {name for name, row in MEASURES.items() if row.compute not in by_others}
+    tried = {parse_measure(text).name for text in NAMES}
+    assert by_grades - tried == {"Abstain"}  # of queries that nothing answers
 
 
 @settings(max_examples=80, deadline=None)
