@@ -83,14 +83,18 @@ class QuantizedStore(MatrixStore):
 
     def _scores(self, queries: DenseVectors, codes: VectorCodes) -> Floats:
         """Return the scores (queries, documents)."""
+        length = 1.0
         if self._levels is not None:
-            products = queries @ dequantize_bytes(codes, self._levels).T
-            return np.asarray(products, dtype=np.float64)
-        products = queries @ dequantize_bits(codes, self._dimensions).T
-        lengths = np.sqrt(self._dimensions)
-        if self._quantization == "binary":
-            lengths = self._dimensions
-        return np.asarray(products.astype(np.float64) / lengths)
+            vectors = dequantize_bytes(codes, self._levels)
+        else:
+            vectors = dequantize_bits(codes, self._dimensions)
+            length = np.sqrt(self._dimensions)
+            if self._quantization == "binary":
+                length = self._dimensions
+        # One query at a time: a product of several adds up in another order, and a
+        # score would depend on the others of the batch.
+        products = np.stack([vectors @ query for query in queries])
+        return np.asarray(products.astype(np.float64) / length)
 
 
 class DimensionLevels(NamedTuple):

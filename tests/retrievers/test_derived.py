@@ -166,6 +166,17 @@ def test_a_binary_search_ranks_as_single_comparisons_do(limit, searched_and_expe
         assert ranking.doc_ids == expected.doc_ids
 
 
+@pytest.mark.parametrize("quantization", ["int8", "binary", "binary-dot"])
+def test_scores_do_not_depend_on_the_other_queries(quantization):
+    store = QuantizedStore(quantization)
+    store.create(48)
+    store.upsert([f"d{number}" for number in range(300)], random_vectors(1, 300, 48))
+    store.finish({})
+    queries = random_vectors(2, 11, 48)
+    alone = [store.search(query[None], 100)[0] for query in queries]
+    assert store.search(queries, 100) == alone
+
+
 def test_one_embedding_pays_for_all(tmp_path):
     with serving(OpenAIProvider()) as provider:
         path = small.experiment(tmp_path, retrievers=paid_retrievers_toml(provider.url))
