@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from harness.dataset.columns import Columns
@@ -61,6 +61,40 @@ class PartFiles(NamedTuple):
             splits.setdefault(split, []).append(replace(file, header=self.header))
         return splits
 
+    def find(self, files: Files, named: Iterable[str], folder: Path) -> "FoundPart":
+        """Return the files of this part; a named one may have no header, too.
+
+        Raises:
+            InputError: there is no file of a name.
+        """
+        named_files: list[File] = []
+        for name in named:
+            file = file_named(files, name, folder)
+            if re.fullmatch(self.pattern, name):
+                file = replace(file, header=self.header)
+            named_files.append(file)
+        return FoundPart(named_files, self.by_split(files))
+
+
+class FoundPart(NamedTuple):
+    """The files of one part of a collection that are there."""
+
+    named: list[File]
+    """Those that the user named, which are read in place of the others."""
+    by_split: FilesBySplit
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no file."""
+        return not self.named and not self.by_split
+
+    def of_split(self, split: str) -> list[File]:
+        """Return the files to read: of the split, or all if there is no such split."""
+        if self.named:
+            return self.named
+        all_files = [file for files in self.by_split.values() for file in files]
+        return self.by_split.get(split) or all_files
+
 
 class TableLayout(NamedTuple):
     """The files of a collection by their names."""
@@ -74,7 +108,7 @@ class TableLayout(NamedTuple):
         return all(part.by_split(files) for part in self)
 
     def read(self, reference: DatasetReference, files: Files) -> TableSource:
-        """Open the parts.
+        """Open the parts; a file that is named for a part is read in its place.
 
         If qrels have several splits, the requested one is read, by default `test`.
 
@@ -83,42 +117,33 @@ class TableLayout(NamedTuple):
                 none is requested.
         """
         folder = reference.folder
-        corpus = self.corpus.by_split(files)
-        queries = self.queries.by_split(files)
-        qrels = self.qrels.by_split(files)
-        named_queries = [file_named(files, name, folder) for name in reference.queries]
-        missing_parts: list[str] = []
-        if not corpus:
-            missing_parts.append("corpus")
-        if not queries and not named_queries:
-            missing_parts.append("queries")
-        if not qrels and _has_qrels_folder(files):
-            missing_parts.append("qrels")
-        if missing_parts:
-            raise InputError(_missing_part(missing_parts[0], reference, files))
+        documents = [reference.documents] if reference.documents else []
+        labels = [reference.labels] if reference.labels else []
+        corpus = self.corpus.find(files, documents, folder)
+        queries = self.queries.find(files, reference.queries, folder)
+        qrels = self.qrels.find(files, labels, folder)
+        if corpus.is_missing:
+            raise InputError(_missing_part("corpus", reference, files))
+        if queries.is_missing:
+            raise InputError(_missing_part("queries", reference, files))
+        if qrels.is_missing and _has_qrels_folder(files):
+            raise InputError(_missing_part("qrels", reference, files))
         split = ""
-        if qrels or reference.split:
-            where = str(folder / "qrels")
-            split = choose_split(where, qrels, reference.split, "test")
-        # Without qrels the queries may have labels.
-        label_rows = rows_of_files(*qrels[split]) if split in qrels else None
+        if (qrels.by_split and not qrels.named) or reference.split:
+            where = folder / "qrels" if _has_qrels_folder(files) else folder
+            split = choose_split(str(where), qrels.by_split, reference.split, "test")
+        label_files = qrels.of_split(split)
         return TableSource(
-            document_rows=rows_of_files(*_files_of_split(corpus, split)),
-            query_rows=rows_of_files(
-                *(named_queries or _files_of_split(queries, split))
-            ),
-            label_rows=label_rows,
+            document_rows=rows_of_files(*corpus.of_split(split)),
+            query_rows=rows_of_files(*queries.of_split(split)),
+            # Without qrels the queries may have labels.
+            label_rows=rows_of_files(*label_files) if label_files else None,
             columns=Columns(reference.columns),
         )
 
 
 def _has_qrels_folder(files: Iterable[str]) -> bool:
     return any(path.startswith(QRELS_FOLDER) for path in files)
-
-
-def _files_of_split(splits: FilesBySplit, split: str) -> list[File]:
-    """Return the files of a split; all files if the part has no such split."""
-    return splits.get(split) or [file for files in splits.values() for file in files]
 
 
 def _missing_part(part: str, reference: DatasetReference, files: Files) -> Problem:

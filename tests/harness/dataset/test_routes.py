@@ -84,6 +84,41 @@ def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
     )
 
 
+@pytest.fixture
+def msmarco(tmp_path: Path) -> Path:
+    """Returns a folder of MS MARCO's form, with a second file of labels."""
+    texts = {
+        "collection.tsv": "car\tred wheels\nboat\tgreen sails\n",
+        "queries.dev.tsv": "q1\twheels\nq2\tsails\n",
+        "qrels.dev.tsv": "q1\t0\tcar\t1\nq2\t0\tboat\t1\n",
+        "other.tsv": "query_id\tdoc_id\tscore\nq1\tboat\t1\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_named_labels_take_the_place_of_those_of_msmarco(msmarco: Path) -> None:
+    dataset = load_dataset(DatasetReference(msmarco, labels="other.tsv"))
+    assert dataset.format == "msmarco"
+    assert {query: labels.documents for query, labels in dataset.labels.items()} == {
+        "q1": ("boat",)
+    }
+
+
+def test_a_named_file_of_msmarco_needs_no_header(msmarco: Path) -> None:
+    dataset = load_dataset(DatasetReference(msmarco, queries=("queries.dev.tsv",)))
+    assert [query.text for query in dataset.queries] == ["wheels", "sails"]
+
+
+def test_splits_beside_each_other_are_named_with_their_folder(msmarco: Path) -> None:
+    (msmarco / "qrels.train.tsv").write_text("q1\t0\tcar\t1\n")
+    with pytest.raises(InputError) as error:
+        loaded(msmarco)
+    [problem] = error.value.problems
+    assert problem.where == str(msmarco)
+
+
 @pytest.mark.parametrize("key", ["_id", "id"])
 def test_the_hub_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
