@@ -161,7 +161,8 @@ def _padded_cells(header: Sequence[str], cells: list[str]) -> list[str]:
 
 def _report_no_rows(file: File, header: Sequence[str], problems: ReadProblems) -> None:
     if not header:
-        problems.add(file.path, "is empty", "a header, then one row a line")
+        remedy = "one row a line" if file.header else "a header, then one row a line"
+        problems.add(file.path, "is empty", remedy)
         return
     shown_header = ", ".join(header)[:MAX_SHOWN_HEADER_LENGTH]
     problem = f"has no row below its first one, {shown_header}"

@@ -256,6 +256,7 @@ CASES: list[tuple[str, str, Change, str]] = [
         b"car\ta\tb\n",
         r"collection.tsv:1: 3 columns \(expected 2",
     ),
+    ("msmarco", "queries.tsv", b"", r"queries.tsv: is empty \(one row a line"),
     (
         "autorag",
         "qa.parquet",
