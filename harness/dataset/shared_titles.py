@@ -47,7 +47,8 @@ def shared_titles(
     """
     states = []
     for path, file in files.items():
-        status = file.path.stat()
+        # A member of an archive changes with the archive.
+        status = (file.archive.path if file.archive else file.path).stat()
         is_by_page = by_page and file.suffix == ".pdf"
         state = _FileState(path, file, is_by_page, status.st_mtime_ns, status.st_size)
         states.append(state)

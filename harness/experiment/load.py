@@ -113,7 +113,7 @@ def load_sets(
     datasets = tables.get("dataset")
     if not isinstance(datasets, list):
         return [_load_tables(tables, origin)]
-    experiment_name = str(tables.get("name") if "name" in tables else "")
+    experiment_name = tables.text("name")
     if not re.fullmatch(NAME_PATTERN, experiment_name):
         # It leads to a folder: raise its problem before those of the data sets.
         _load_tables(tables.with_options(dataset="."), origin)

@@ -8,7 +8,11 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load_dataset
+from harness.dataset import (
+    DatasetReference,
+    load_dataset,
+    read_returned_documents,
+)
 from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory
 from tests.support.layouts import jsonl
@@ -85,6 +89,16 @@ def test_a_trace_becomes_a_run(tmp_path, monkeypatch, capsys):
     init = ("init", "asked.jsonl", "--documents", "corpus.jsonl", "--columns", columns)
     ends(capsys, 0, *init)
     assert Path("asked.trec").read_text().splitlines()[0].startswith("a Q0 d2 1 ")
+
+
+def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
+    """A column of whole numbers with a gap is one of floats in pandas."""
+    rows = [row | {"id": float(n)} for n, row in enumerate(two(top=["d3"]), 7)]
+    columns = declared_columns({"fields": "top"})
+    reference = asked(tmp_path, rows, columns=columns)
+    dataset = load_dataset(reference)
+    returned = read_returned_documents(reference, dataset, "top")
+    assert [*returned] == [query.id for query in dataset.queries] == ["7", "8"]
 
 
 @pytest.mark.parametrize(

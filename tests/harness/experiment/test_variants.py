@@ -16,7 +16,7 @@ import pytest
 
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import parse_experiment
-from harness.experiment.value_labels import value_labels
+from harness.experiment.value_labels import label_axis, value_labels
 from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.records import Results
@@ -204,6 +204,20 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
         "words[2, 0.4]": {"k1": 1, "b": 0},
     }
     assert value_labels(experiment.sweep) == {"k1": ("0.9", "2"), "b": ("0.4",)}
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (("query: ", "query ", "query-2"), ("query-1", "query-3", "query-2")),
+        (("Query", "query"), ("Query-1", "query-2")),
+    ],
+)
+def test_no_two_values_of_an_axis_have_one_label(
+    values: tuple[str, ...], labels: tuple[str, ...]
+) -> None:
+    """Names of retrievers must differ by more than case."""
+    assert label_axis(values, "encoder.query_prompt") == labels
 
 
 def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
