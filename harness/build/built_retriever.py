@@ -36,7 +36,10 @@ class BuiltRetriever:
     conditions: tuple[Condition, ...] = ()
     """What its filter requires of documents."""
     model_configs: Mapping[int, PartConfig] = field(default_factory=dict)
-    """`id` of an encoder or a reranker -> its table, as earlier runs have it."""
+    """`id` of an encoder or a reranker -> its table.
+
+    Plans find the speed of a model in earlier runs by it.
+    """
     conversation: str = "last"
     """What it searches with where a query has a history.
 

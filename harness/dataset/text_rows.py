@@ -55,6 +55,7 @@ def _decode_line(raw: bytes, path: Path, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
+        # It raises the error again, as a problem with its line.
         text = decode_utf8(raw, SourceLocation(path, number))
     if number == 1:
         text = text.removeprefix("\ufeff")

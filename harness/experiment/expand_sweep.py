@@ -47,6 +47,7 @@ class _AxisKey(NamedTuple):
     """The key of `[sweep]` that names an axis."""
 
     text: str
+    """As it is written."""
     part: str
     """The retriever that the key names; empty if it names none."""
     path: str
@@ -260,7 +261,7 @@ def _choices(axes: Sequence[_Axis]) -> Iterator[dict[str, int]]:
 
 
 class _ConfigurationWriter:
-    """Writes the tables of configurations, and of the retrievers that they use."""
+    """Gathers the tables of configurations, and of the retrievers that they use."""
 
     def __init__(
         self, retrievers: _SweptRetrievers, axes: Sequence[_Axis], default: str
@@ -279,15 +280,23 @@ class _ConfigurationWriter:
         return math.prod(len(axis.values) for axis in self.axes_of(retriever))
 
     def write(self, swept: str, choices: Mapping[str, int]) -> str:
-        """Write one configuration of a retriever in `of`, and return its name.
+        """Add one configuration of a retriever in `of`, and return its name.
 
         If it is the same as the retriever's table, it is that retriever; likewise the
-        default.
+        default. Then nothing is added.
         """
         return self._write_part(swept, swept, choices)
 
     def _write_part(self, part: str, swept: str, choices: Mapping[str, int]) -> str:
-        """Write a part of a configuration, or the configuration itself."""
+        """Add a part of a configuration, or the configuration; return its name.
+
+        A part that no axis varies stays the retriever of the file.
+
+        Args:
+            part: a retriever of the file that the configuration uses, or `swept`.
+            swept: the retriever in `of`.
+            choices: axis -> the index of its value.
+        """
         own_parts = self._retrievers.parts_of(part)
         axes = [axis for axis in self._axes if axis.targets[swept] & own_parts]
         if not axes:

@@ -40,11 +40,15 @@ class LoadedExperiment(NamedTuple):
     """An experiment, its tables as they were written, and its data set."""
 
     question: MeasuredExperiment
+    """The experiment with its measures."""
     tables: RawTable
+    """What was written, without defaults; of a list of data sets only this one."""
     path: Path
+    """The experiment file; `PATH_OF_TABLES` if there is none."""
     dataset: DatasetReference
+    """Where the data set is; nothing of it has been read."""
     set_of: str = ""
-    """The experiment on several data sets that has this one; empty if it is alone."""
+    """The name of the experiment whose list of data sets has this one; else empty."""
 
     @property
     def experiment(self) -> Experiment:
@@ -99,7 +103,8 @@ def load_sets(
 ) -> list[LoadedExperiment]:
     """Read and check an experiment on one data set, or on several.
 
-    If its `dataset` is a list, there is one experiment for each, with its name.
+    If its `dataset` is a list, there is one experiment for each, with the name of the
+    data set. Else there is one, and its `set_of` is empty.
 
     Raises:
         InputError: with every problem and its key.
@@ -186,6 +191,7 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
         problems = [_with_prefix(problem, prefix) for problem in problems]
     problems += located.problems
     if question is None:
+        # If the tables have errors, `parse_measures` was not called.
         for problem in measure_problems(tables, prefix):
             if problem not in problems:
                 problems.append(problem)

@@ -189,10 +189,11 @@ def _parse_part(part: object, number: int, where: str) -> object:
     table = RawTable.read(part)
     if table is None:
         return part
-    for key in (key for key in UNSHARED_KEYS if table.get(key)):
-        problem = "makes further retrievers, and this part has no name"
-        remedy = "write the part under [[retrievers]], and its name in of"
-        raise InputError(Problem(f"{where}.of[{number}].{key}", problem, remedy))
+    for key in UNSHARED_KEYS:
+        if table.get(key):
+            problem = "makes further retrievers, and this part has no name"
+            remedy = "write the part under [[retrievers]], and its name in of"
+            raise InputError(Problem(f"{where}.of[{number}].{key}", problem, remedy))
     table = table.with_defaults(name=f"part-{number}")
     return _parse_retriever(table, f"{where}.of[{number}]")
 

@@ -24,6 +24,10 @@ def label_axis(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
     A model has its name without its owner, unless two labels would be the same; labels
     that are the same all the same are numbered.
 
+    Args:
+        values: those of the axis: texts, numbers, tuples or tables.
+        path: the key of the axis, such as `chunk.size`.
+
     >>> models = ("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion")
     >>> label_axis(models, "encoder.model")
     ('all-MiniLM-L6-v2', 'potion')

@@ -45,8 +45,11 @@ class NamedModel(NamedTuple):
     """An embedding model that a new experiment compares."""
 
     name: str
+    """Of its retriever."""
     kind: str
+    """Of its encoder, such as "openai"."""
     model: str
+    """What its provider calls it."""
 
 
 class ExperimentDraft(NamedTuple):
@@ -58,8 +61,9 @@ class ExperimentDraft(NamedTuple):
     dropped_labels: int
     """Number of labels that the experiment drops."""
     production: Path | None
-    """The run of the system in production."""
+    """The TREC run of the system in production; None if there is none."""
     has_conversations: bool
+    """Whether several queries may be of one conversation."""
     cutoff: int = 10
     """Depth of the measures."""
     mark: str = ""

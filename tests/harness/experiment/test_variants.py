@@ -463,7 +463,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
         "bm25",
         choice.p_value,
     )
-    assert reproduce(results.folder).differing == ()
+    assert reproduce(results.folder).differing_files == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
     output = call("run", path, "--results", tmp_path / "out", "--json", code=0).out
     printed = json.loads(output)["sweep"]
