@@ -48,7 +48,9 @@ class CheckedDocuments:
     by_field: bool = False
     """Whether labels name documents by that field, not by their ids."""
     field_names: set[str] = field(default_factory=set)
+    """The fields that any document has."""
     digest: str = ""
+    """SHA-256 of all documents in their order; empty until the pass has ended."""
     sample: tuple[Document, ...] = ()
     _known_values: KnownDocuments = field(default_factory=KnownDocuments)
     """The values of the field, which are matched like ids."""

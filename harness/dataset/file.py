@@ -49,7 +49,10 @@ READ_ERRORS = (
     zipfile.BadZipFile,
     RuntimeError,
 )
-"""RuntimeError is the only sign that `zipfile` gives of a password."""
+"""What opening and reading a file raises if it is absent, damaged or protected.
+
+RuntimeError is the only sign that `zipfile` gives of a password.
+"""
 
 
 def is_zip(path: Path) -> bool:

@@ -34,6 +34,7 @@ from retrievers.errors import did_you_mean
 from retrievers.types import Query
 
 RowSource = Callable[[ReadProblems], Iterable[Row]]
+"""Reads the rows of a part anew with each call, and adds the problems of its files."""
 REQUIRED_QUERY_KINDS = ("query_id", "query")
 OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
 """Kinds of columns that, if declared, only some rows must have."""

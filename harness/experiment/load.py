@@ -56,11 +56,12 @@ class LoadedExperiment(NamedTuple):
         return self.question.experiment
 
 
-class _Source(NamedTuple):
+class _Origin(NamedTuple):
     """The origin of an experiment's tables."""
 
     path: Path
     is_file: bool
+    """Whether problems begin with the path: tables that are built in code have none."""
     allow_code: bool
 
 
@@ -110,10 +111,10 @@ def load_sets(
         InputError: with every problem and its key.
     """
     if isinstance(source, Mapping | Experiment):
-        origin = _Source(PATH_OF_TABLES, is_file=False, allow_code=allow_code)
+        origin = _Origin(PATH_OF_TABLES, is_file=False, allow_code=allow_code)
         tables = _tables_of(source)
     else:
-        origin = _Source(Path(source), is_file=True, allow_code=allow_code)
+        origin = _Origin(Path(source), is_file=True, allow_code=allow_code)
         tables = _read_tables(origin.path)
     datasets = tables.get("dataset")
     if not isinstance(datasets, list):
@@ -171,23 +172,23 @@ def _name_dataset(entry: Any) -> _NamedDataset:
     return _NamedDataset(table.get("name") or path_name, table.without("name").options)
 
 
-def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
+def _load_tables(tables: RawTable, origin: _Origin) -> LoadedExperiment:
     """Check the tables of an experiment, and find its data set.
 
     Raises:
         InputError: with every problem.
     """
-    located = locate(tables, source.path)
+    located = locate(tables, origin.path)
     problems: list[Problem] = []
     question = None
     with collect_errors(problems):
         experiment = parse_experiment(
-            located.tables.options, allow_code=source.allow_code
+            located.tables.options, allow_code=origin.allow_code
         )
         question = parse_measures(experiment)
     prefix = ""
-    if source.is_file:
-        prefix = f"{source.path}: "
+    if origin.is_file:
+        prefix = f"{origin.path}: "
         problems = [_with_prefix(problem, prefix) for problem in problems]
     problems += located.problems
     if question is None:
@@ -197,7 +198,7 @@ def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
                 problems.append(problem)
     if problems or question is None or located.dataset is None:
         raise InputError(problems)
-    return LoadedExperiment(question, tables, source.path, located.dataset)
+    return LoadedExperiment(question, tables, origin.path, located.dataset)
 
 
 def _with_prefix(problem: Problem, prefix: str) -> Problem:
