@@ -181,7 +181,12 @@ def _graded_twice(cell: Any) -> Complaint:
 def _contradict(graded_ids: Sequence[_GradedId]) -> bool:
     """Whether a document has two grades that differ."""
     grade_by_id: dict[str | None, Any] = {}
-    return any(grade_by_id.setdefault(id_, grade) != grade for id_, grade in graded_ids)
+    for id_, grade in graded_ids:
+        first = grade_by_id.setdefault(id_, grade)
+        # NaN differs from itself; it is refused as a grade later.
+        if first is not grade and first != grade:
+            return True
+    return False
 
 
 def _read_grades_or_ids(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
