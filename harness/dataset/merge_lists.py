@@ -54,8 +54,9 @@ def _lists_by_labeller(labelled: Sequence[PlacedLabels]) -> dict[str, tuple[str,
 def merge_lists(ranked_lists: Mapping[str, tuple[str, ...]]) -> Labels:
     """Merge the ranked lists of several labellers, of whom there is at least one.
 
-    A document that a list has twice counts at its better rank. In the grades of a
-    labeller, the last document of the list has 1, the one before it 2, and so on. Ties are ordered by the better single rank, then by id.
+    A document that a list has twice counts at its better rank. Ties are ordered by the
+    better single rank, then by id. In the grades of a labeller, the last document of
+    the list has 1, the one before it 2, and so on.
 
     >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
     ('y', 'x', 'z')

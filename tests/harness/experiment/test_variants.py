@@ -220,6 +220,17 @@ def test_no_two_values_of_an_axis_have_one_label(
     assert label_axis(values, "encoder.query_prompt") == labels
 
 
+def test_a_circle_of_retrievers_that_a_sweep_varies_is_reported() -> None:
+    circle = [
+        {"name": "a", "kind": "fusion", "of": ["b", "words"]},
+        {"name": "b", "kind": "fusion", "of": ["a", "words"]},
+    ]
+    sweep = {"default": "words", "of": "a", "words.k1": [0.9, 2]}
+    tables = {**BASE, "retrievers": [BM25, *circle], "sweep": sweep}
+    with pytest.raises(InputError, match="use each other in a circle: a, b, a"):
+        parse_experiment(tables)
+
+
 def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
     return {
         "retrievers": [
@@ -346,6 +357,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
             (
                 {"default": "words", "of": "word", "k1": [1]},
                 "sweep.of: 'word' is not a retriever",
+            ),
+            (
+                {"default": "words", "of": [], "k1": [1]},
+                "sweep.of: names no retriever (name one: 'words'",
             ),
             ({"default": "words", "of": "words"}, "sweep: has no axis"),
             (
