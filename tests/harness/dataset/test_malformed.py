@@ -589,6 +589,31 @@ ODD_VALUES = [
         "d/qa.jsonl",
         "neither text nor a list of texts",
     ),
+    (
+        {
+            "squad.json": {
+                "data": [
+                    {
+                        "title": "t",
+                        "paragraphs": [
+                            {
+                                "context": "a b",
+                                "qas": [
+                                    {
+                                        "id": "1",
+                                        "question": "q",
+                                        "answers": [{"text": ["a"]}],
+                                    }
+                                ],
+                            }
+                        ],
+                    }
+                ]
+            }
+        },
+        "d/squad.json",
+        "neither text nor a list of texts",
+    ),
 ]
 """Values of JSON that are no text, where a text is hashed or listed."""
 
