@@ -56,7 +56,7 @@ def run_sets(
 
 
 def _build_all(sets: Sequence[LoadedExperiment]) -> list[BuiltExperiment]:
-    """Build every set; the problems of all are one error."""
+    """Build every set; the problems of all are one error, each with its set's name."""
     if len(sets) == 1:
         return [build(sets[0])]
     built: list[BuiltExperiment] = []
