@@ -26,37 +26,37 @@ class RunIdentity(NamedTuple):
     """The identity of a run: runs with equal ones count as the same."""
 
     experiment: RawTable
-    """The experiment as it was written."""
+    """The experiment as it was written, without `report`."""
     data_digest: str
+    """Of documents, queries and labels: `Dataset.digest`."""
 
 
-def run_identity(experiment: RawTable, digest: str) -> RunIdentity:
-    """Return what makes two runs the same: the experiment as written, and its data.
-
-    Whether a page is written makes no difference.
+def run_identity(experiment: RawTable, data_digest: str) -> RunIdentity:
+    """Return the identity of a run; whether a page is written makes no difference.
 
     >>> with_default = run_identity(RawTable({"name": "x", "report": False}), "d")
     >>> with_default == run_identity(RawTable({"name": "x"}), "d")
     True
     """
-    return RunIdentity(experiment.without("report"), digest)
+    return RunIdentity(experiment.without("report"), data_digest)
 
 
 def retriever_identity(
     table: RawTable, facts: RetrieverFacts, parts: Sequence[str]
 ) -> str:
-    """Return what makes two retrievers the same, whatever they are called.
+    """Return a text that is equal for the same retriever under another name.
 
-    Keys with their default value are left out, so that a later version with more keys
-    recognises the retriever.
+    Keys with the default value of a dense retriever are left out, so that a later
+    version with more keys recognises the retriever.
 
     Args:
         table: of the retriever, with every default filled in.
         facts: what the manifest has of its models.
-        parts: the identities of the retrievers that it uses.
+        parts: the identities of the retrievers that it uses; their order is ignored.
     """
     if facts.model.fingerprint and "encoder" not in table:
-        # The fingerprint covers the table, and stays the same with more options.
+        # This fingerprint is the retriever's own, not its encoder's: it covers the
+        # table, and stays the same with more options.
         own_table: dict[str, Any] = {}
     else:
         own_table = _changed_keys(table)
@@ -70,7 +70,11 @@ def retriever_identity(
 
 
 def _changed_keys(table: RawTable) -> dict[str, Any]:
-    """The keys of a table that identify it, without those that have their default."""
+    """The keys of a table that identify it.
+
+    Without those that have the default of a dense retriever, whatever its kind is, and
+    without empty options of the encoder.
+    """
     defaults = {
         name: field.get_default(call_default_factory=True)
         for name, field in DenseConfig.model_fields.items()

@@ -55,8 +55,8 @@ def run(
         InputError: a problem of the experiment, its data or its environment; nothing
             was embedded.
         BackendError: every retriever failed; earlier results are unchanged.
-        OverBudget: more was billed than `max_cost`, or the judge of a further measure
-            would have cost more; the results are written.
+        OverBudget: more was billed than `max_cost`, or the judge of a measure that is
+            not the primary one would have cost more; the results are written.
     """
     loaded = load(source, allow_code=options.allow_code)
     return run_built(loaded, build(loaded), options)
@@ -65,7 +65,12 @@ def run(
 def run_built(
     loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
 ) -> Results:
-    """Run an experiment that is loaded and built; returns and raises as `run`."""
+    """Run an experiment that is loaded and built; returns and raises as `run`.
+
+    Qrels are written first, so that the rankings of a stopped run can be scored. The
+    judge is opened before anything is sent: it may be refused for its price. The budget
+    is checked when all results are in their folder.
+    """
     announce_unread_files(built.dataset, options)
     folder = Path(options.results) / loaded.set_of / loaded.experiment.name
     reusable = find_reusable(folder, built, options)
@@ -79,20 +84,20 @@ def run_built(
             runs = run_all_retrievers(
                 loaded, built, cache, accounts, reusable=reusable, staging=staging
             )
-            claims = judge_claims(
+            judged = judge_claims(
                 judging, runs, built.dataset, meter, staging=staging, earlier=folder
             )
-        built = built.with_claims(claims.claims)
-        dataset = note_unshared_queries(built.dataset, built.retrievers)
+        built = built.with_claims(judged.claims)
+        noted = note_unshared_queries(built.dataset, built.retrievers)
         manifest = describe_run(
-            loaded, built.resolved, dataset, built.labels, runs=runs, folder=folder
+            loaded, built.resolved, noted, built.labels, runs=runs, folder=folder
         )
         costs = records.write_costs(staging, runs, meter.stages())
         prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(
             loaded, built, runs, manifest, prices=prices, accounts=accounts
         )
-        manifest = with_judge_and_times(manifest, claims, accounts)
+        manifest = with_judge_and_times(manifest, judged, accounts)
         output = RunOutput(manifest, built.dataset, runs, evaluated)
         results = write_results(staging, output)
         if loaded.experiment.report:
@@ -100,7 +105,7 @@ def run_built(
                 write_report(results)
         announce_moved_folder(records.publish(staging, folder), options)
     update_index(Path(options.results), options)
-    accounts.check_budget(claims, folder)
+    accounts.check_budget(judged, folder)
     return replace(results, folder=folder)
 
 
@@ -114,6 +119,9 @@ def run_all_retrievers(
     staging: Path,
 ) -> list[Run]:
     """Answer all queries with every retriever, and write each one's rankings.
+
+    Returns:
+        The runs in the order of the experiment, those of failed retrievers too.
 
     Raises:
         InputError: a part lacks a key, a price or a package.
@@ -136,7 +144,7 @@ def announce_unread_files(dataset: Dataset, options: RunOptions) -> None:
 
 
 def announce_moved_folder(sentence: str, options: RunOptions) -> None:
-    """Say where other results of the same name went, if there were any."""
+    """Say where other results of the same name were moved; "" if there were none."""
     if sentence:
         options.on_message(sentence)
 

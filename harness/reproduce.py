@@ -44,9 +44,9 @@ class VersionChange:
 class Reproduction:
     """How a repeated run differs from the first one."""
 
-    differing: tuple[str, ...]
+    differing_files: tuple[str, ...]
     """Files of rankings, scores and comparisons that are not equal byte by byte."""
-    largest: float
+    largest_difference: float
     """Largest difference of the mean of a retriever that searches exactly."""
     versions: tuple[VersionChange, ...]
     approximate: Mapping[str, float] = field(default_factory=dict)
@@ -65,10 +65,12 @@ def reproduce(
 
     Args:
         folder: a results folder.
-        options: as for a run, without the place of its results.
+        options: as for a run; all retrievers run, and results go to the temporary
+            folder, whatever `only` and `results` say.
 
     Raises:
-        NotConfirmed: a retriever failed now, or a mean differs by more than 1e-4.
+        NotConfirmed: a retriever failed now, or a mean of one that searches exactly
+            differs by more than 1e-4.
         InputError: a problem of the folder, the data set as it is now, or the
             environment.
     """
@@ -116,6 +118,7 @@ def _experiment_text(earlier: Results) -> str:
 
 
 def _refuse_changed_data(earlier: Results, digest: str) -> None:
+    """Raise InputError if the digest of the data set is another one than before."""
     dataset = earlier.manifest.dataset
     if digest != dataset.digest:
         message = (
@@ -137,6 +140,7 @@ def _compare(earlier: Results, again: Results) -> Reproduction:
 
 
 def _require_retrievers(earlier: Results, again: Results) -> None:
+    """Raise NotConfirmed if a retriever failed now that had finished."""
     failed = sorted(set(earlier.retrievers) - set(again.retrievers))
     if failed:
         reasons = dict(again.manifest.failed)

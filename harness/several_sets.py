@@ -20,14 +20,15 @@ def run_sets(
     """Run an experiment on each of its data sets, and write their common page.
 
     Every set is checked before anything is embedded; `max_cost` is the limit of all
-    sets together.
+    sets together. What a set spent on which every retriever failed is not counted.
 
     Args:
-        sets: what `load_sets` returned.
+        sets: what `load_sets` returned: at least one.
         options: as for `run`.
 
     Returns:
-        The results of each data set; their folders are in one folder, with the page.
+        The results of each data set; their folders are in one folder, with the page. A
+        data set that is alone has no such folder, and no page.
 
     Raises:
         InputError, BackendError, OverBudget: as `run`; sets that finished before are
@@ -38,7 +39,7 @@ def run_sets(
     for loaded, built in zip(sets, _build_all(sets), strict=True):
         name = loaded.experiment.name
         set_options = with_remaining_budget(options, finished)
-        if loaded.set_of:
+        if loaded.set_of:  # there are several sets
             set_options = set_options.with_progress_prefix(name)
         try:
             finished.append(run_built(loaded, built, set_options))
@@ -55,7 +56,7 @@ def run_sets(
 
 
 def _build_all(sets: Sequence[LoadedExperiment]) -> list[BuiltExperiment]:
-    """Build every set; the problems of all are one error."""
+    """Build every set; the problems of all are one error, each with its set's name."""
     if len(sets) == 1:
         return [build(sets[0])]
     built: list[BuiltExperiment] = []
@@ -75,7 +76,7 @@ def _build_all(sets: Sequence[LoadedExperiment]) -> list[BuiltExperiment]:
 def with_remaining_budget(
     options: RunOptions, finished: Sequence[Results]
 ) -> RunOptions:
-    """Return the options with what is left of `max_cost` after some runs."""
+    """Return the options with what is left of `max_cost` after some runs: 0 or more."""
     if options.max_cost is None:
         return options
     spent = math.fsum(row.usd for results in finished for row in results.cost_rows)

@@ -13,8 +13,7 @@ from harness import records
 from harness.build.built_retriever import BuiltRetriever
 from harness.build.extras import all_extras_named, missing_extras
 from harness.build.retrievers import build_retrievers
-from harness.dataset import Dataset
-from harness.dataset import load_dataset as load_dataset
+from harness.dataset import Dataset, load_dataset
 from harness.experiment import LoadedExperiment
 from harness.identity import RunIdentity, run_identity
 from harness.measures import QueryClaims, measure_rankings, value_bounds
@@ -40,7 +39,7 @@ class BuiltExperiment(NamedTuple):
     labels: GradedLabels
     """The labels of the data set after the grade rule."""
     units: QueryUnits
-    """Of the graded queries, sorted by id."""
+    """What each graded query counts as in tests, in the order of query ids."""
     retrievers: tuple[BuiltRetriever, ...]
     """The retrievers in the order in which they run: each after those that it uses."""
     count_tokens: TokenCounter
@@ -50,7 +49,10 @@ class BuiltExperiment(NamedTuple):
     identity: RunIdentity
     """What makes another run the same."""
     find_missing_extras: Callable[[], set[str]]
-    """Returns the extras that it needs and that are missing; called where one is."""
+    """Returns all missing extras (sets of optional packages) that it needs.
+
+    It is called only where one is missing: it looks at every file of the data set.
+    """
 
     def with_claims(self, claims: Mapping[str, QueryClaims]) -> Self:
         """Return it with the claims that were judged: query id -> its claims."""

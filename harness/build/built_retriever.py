@@ -4,6 +4,7 @@ A run asks it about its parts, which may be retrievers of the experiment themsel
 their costs and their trials are their own.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,9 @@ from retrievers.dense import Dense
 from retrievers.filtered import Filtered
 from retrievers.reranked import Reranked
 from retrievers.types import Query, Reranker, Retriever
+
+PLACEHOLDER = re.compile(r"\{history\}|\{query\}")
+"""What a text of `conversation` has in place of a query's own texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,10 @@ class BuiltRetriever:
     conditions: tuple[Condition, ...] = ()
     """What its filter requires of documents."""
     model_configs: Mapping[int, PartConfig] = field(default_factory=dict)
-    """`id` of an encoder or a reranker -> its table, as earlier runs have it."""
+    """`id` of an encoder or a reranker -> its table.
+
+    Plans find the speed of a model in earlier runs by it.
+    """
     conversation: str = "last"
     """What it searches with where a query has a history.
 
@@ -105,8 +112,10 @@ class BuiltRetriever:
 def _with_history(query: Query, form: str) -> Query:
     if not query.history:
         return query
-    text = form.replace("{history}", "\n".join(query.history))
-    return replace(query, text=text.replace("{query}", query.text))
+    texts = {"{history}": "\n".join(query.history), "{query}": query.text}
+    # In one pass: a history may have the word {query} in its own texts.
+    text = PLACEHOLDER.sub(lambda match: texts[match[0]], form)
+    return replace(query, text=text)
 
 
 def may_vary(retriever: Retriever) -> bool:

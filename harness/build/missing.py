@@ -66,7 +66,13 @@ def name_retriever(name: str, error: InputError) -> list[Problem]:
 
 
 def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
-    """Return the problem of a model without a price, which --max-cost needs."""
+    """Return the problem of a model without a price, which --max-cost needs.
+
+    Args:
+        name: of the retriever.
+        table_key: the key of the model's table: "encoder" or "rerank".
+        model: the encoder or the reranker.
+    """
     if model.price is not None:
         return []
     model_name = model_facts(model).model or "the model"

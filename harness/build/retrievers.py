@@ -109,7 +109,7 @@ class PartPool:
     """The parts built so far: equal tables are one object, computed once."""
 
     parts: dict[str, Model | Retriever] = field(default_factory=dict)
-    """Kind and table -> part."""
+    """Table as JSON, of a model after its kind -> part."""
     model_configs: dict[int, PartConfig] = field(default_factory=dict)
     """`id` of an encoder or a reranker -> its table."""
 
@@ -225,6 +225,7 @@ class RetrieverBuilder:
                 self._native_encoder(config, encoder),
                 config.derived_from or "",
             )
+        # Retrievers with equal tables share this object: it has the first one's name.
         return Dense(
             encoder,
             store=config.store,

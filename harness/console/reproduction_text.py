@@ -11,12 +11,12 @@ from harness.reproduce import (
 
 def reproduction_sentence(reproduction: Reproduction) -> str:
     """Return how a repeated run differs from the first one."""
-    if not reproduction.differing:
+    if not reproduction.differing_files:
         return "reproduced: rankings, scores and comparisons are the same to the byte"
     sentence = (
         f"reproduced: means within {MEAN_TOLERANCE:g} (largest difference "
-        f"{reproduction.largest:.2g}); not the same to the byte: "
-        f"{', '.join(reproduction.differing)}"
+        f"{reproduction.largest_difference:.2g}); not the same to the byte: "
+        f"{', '.join(reproduction.differing_files)}"
     )
     for retriever, share in reproduction.approximate.items():
         sentence += (
@@ -30,8 +30,8 @@ def reproduction_sentence(reproduction: Reproduction) -> str:
 def print_reproduction(reproduction: Reproduction) -> None:
     """Print a repeated run as one JSON object."""
     print_json(
-        differing=reproduction.differing,
-        largest=reproduction.largest,
+        differing=reproduction.differing_files,
+        largest=reproduction.largest_difference,
         versions={change.package: str(change) for change in reproduction.versions},
         approximate=reproduction.approximate,
     )

@@ -42,8 +42,15 @@ def read_texts(
 def value_under(cell: Mapping[str, Any], path: str, missing: Any = None) -> Any:
     """Return the value under a key or a path of keys; `missing` if there is none.
 
+    Of a list of objects it is the list of their values. Several paths, with commas
+    between them, are the parts of one id.
+
     >>> value_under({"inputs": {"question": "why"}}, "inputs.question")
     'why'
+    >>> value_under({"gold": [{"id": "a"}, {"id": "b"}]}, "gold.id")
+    ['a', 'b']
+    >>> value_under({"file": "a.pdf", "page": 3}, "file,page")
+    'a.pdf#3'
     """
     if path in cell:
         return cell[path]

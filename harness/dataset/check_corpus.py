@@ -48,7 +48,9 @@ class CheckedDocuments:
     by_field: bool = False
     """Whether labels name documents by that field, not by their ids."""
     field_names: set[str] = field(default_factory=set)
+    """The fields that any document has."""
     digest: str = ""
+    """SHA-256 of all documents in their order; empty until the pass has ended."""
     sample: tuple[Document, ...] = ()
     _known_values: KnownDocuments = field(default_factory=KnownDocuments)
     """The values of the field, which are matched like ids."""
@@ -76,12 +78,15 @@ class CheckedDocuments:
         return compose_remedy(beginning, DROP_REMEDY)
 
     def nearest(self, label: str) -> str:
-        """Return the nearest name of a document as a question; empty if none is."""
+        """Return "did you mean …?" with the nearest name of a document, or "".
+
+        It is "" if none is near, or if there are too many to compare.
+        """
         names = self.documents_by_value if self.by_field else self.ids
         return nearest_word(label, names) if len(names) <= MAX_COMPARED_IDS else ""
 
     def example(self) -> str:
-        """Return an example of a label; empty if there are no documents."""
+        """Return what labels look like, with an example; "" without documents."""
         names = self.documents_by_value if self.by_field else self.ids
         if not names:
             return ""
@@ -253,12 +258,13 @@ def documents_with_text(
 ) -> dict[str, str]:
     """Return for each text the document that equals it, else the first that has it.
 
-    White space and case are ignored. This takes one pass over the documents.
+    Texts that are in no document are missing. This takes one pass over the documents.
 
     Args:
-        texts: the texts.
-        documents: the corpus.
-        full_texts: the texts that a document must equal.
+        texts: the texts, as `normalise_text` returns them: without differences of white
+            space and case.
+        documents: the corpus, as it is; documents are normalised here.
+        full_texts: those of the texts that a document must equal.
     """
     texts = set(texts)
     passages_by_anchor = _group_by_anchor(texts.difference(full_texts))

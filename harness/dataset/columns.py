@@ -274,12 +274,16 @@ def _looks_like_data(name: str) -> bool:
 
 
 def declared_field_names(declared: Iterable[DeclaredColumn]) -> list[str]:
-    """Return the columns that are declared as fields; the last declaration counts."""
+    """Return the columns that are declared as fields; the last declaration counts.
+
+    >>> declared_field_names([DeclaredColumn("fields", "day, tags")])
+    ['day', 'tags']
+    """
     names = ""
     for column in declared:
         if column.kind == FIELDS_KIND:
             names = column.column
-    return [name.strip() for name in names.split(",")]
+    return declared_paths(names)
 
 
 def kind_first(kind: str, name: str) -> DeclaredColumn:

@@ -36,7 +36,9 @@ class Dataset:
     """A checked data set; the corpus is read again each time, never kept in memory."""
 
     path: str
+    """The reference as people write it."""
     format: str
+    """A key of `choose_reader.READERS_BY_FORMAT`; "memory" for Python objects."""
     queries: tuple[Query, ...]
     """The queries that are searched, in file order.
 

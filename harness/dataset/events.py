@@ -80,12 +80,14 @@ def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[Pla
     if not columns.where:
         yield from rows
         return
-    seen: dict[str, Counter[str]] = {column: Counter() for column in columns.where}
+    counts_by_column: dict[str, Counter[str]] = {
+        column: Counter() for column in columns.where
+    }
     last_row: PlacedRow | None = None
     any_label = False
     for row in rows:
         last_row = row
-        for column, counts in seen.items():
+        for column, counts in counts_by_column.items():
             cell = row.row.value(column, MISSING_VALUE)
             if cell is not MISSING_VALUE:
                 counts[str(cell)] += 1
@@ -93,7 +95,7 @@ def list_label_rows(rows: Iterable[PlacedRow], columns: Columns) -> Iterator[Pla
             any_label = True
             yield row
     if last_row is not None and not any_label:
-        _add_unmet_condition(last_row, columns, seen)
+        _add_unmet_condition(last_row, columns, counts_by_column)
 
 
 def choose_label_rows(
@@ -126,10 +128,12 @@ def choose_label_rows(
 
 
 def _add_unmet_condition(
-    row: PlacedRow, columns: Columns, seen: dict[str, Counter[str]]
+    row: PlacedRow,
+    columns: Columns,
+    counts_by_column: dict[str, Counter[str]],
 ) -> None:
     """Add the problem that no row meets all conditions, or has a column of one."""
-    for column, counts in seen.items():
+    for column, counts in counts_by_column.items():
         if not counts:
             remedy = did_you_mean(column, map(str, row.row.cells))
             row.problems.add("dataset.where", f"no row has a column {column!r}", remedy)
@@ -139,7 +143,8 @@ def _add_unmet_condition(
         for column, wanted in columns.where.items()
     )
     kinds = "; ".join(
-        f"{column!r} has {kinds_text(counts)}" for column, counts in seen.items()
+        f"{column!r} has {kinds_text(counts)}"
+        for column, counts in counts_by_column.items()
     )
     row.problems.add("dataset.where", f"no row has {values}", kinds)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.dataset.convert import CONVERTED_SUFFIXES
+from harness.dataset.convert import CONVERTED_SUFFIXES, can_convert
 from harness.dataset.listing import list_files
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES
@@ -20,7 +20,6 @@ FORMAT_PACKAGES = {
 }
 """Suffix of a table, or of what is compressed -> the package that reads it."""
 SCHEME_PACKAGES = {"hf:": "datasets", "irds:": "ir_datasets"}
-CONVERTER = "markitdown"
 
 
 def missing_dataset_extras(reference: DatasetReference) -> set[str]:
@@ -29,7 +28,7 @@ def missing_dataset_extras(reference: DatasetReference) -> set[str]:
     package = SCHEME_PACKAGES.get(reference.scheme)
     if package is not None and find_spec(package) is None:
         extras.add("formats")
-    if reference.scheme or not isinstance(reference.path, Path | str):
+    if reference.scheme:
         return extras
     for path in _files_of(reference):
         suffix = path.suffix.lower()
@@ -37,7 +36,7 @@ def missing_dataset_extras(reference: DatasetReference) -> set[str]:
         if package is not None and find_spec(package) is None:
             extras.add("formats")
         is_document = suffix in CONVERTED_SUFFIXES and suffix not in TABLE_SUFFIXES
-        if is_document and find_spec(CONVERTER) is None:
+        if is_document and not can_convert():
             extras.add("documents")
     return extras
 

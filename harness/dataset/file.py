@@ -49,7 +49,10 @@ READ_ERRORS = (
     zipfile.BadZipFile,
     RuntimeError,
 )
-"""RuntimeError is the only sign that `zipfile` gives of a password."""
+"""What opening and reading a file raises if it is absent, damaged or protected.
+
+RuntimeError is the only sign that `zipfile` gives of a password.
+"""
 
 
 def is_zip(path: Path) -> bool:
@@ -78,6 +81,7 @@ class ArchiveMember(NamedTuple):
     path: str
     """Its path below the archive's top folder."""
     full_name: str
+    """Its path in the archive, by which it is opened."""
 
 
 class Archive:
@@ -157,7 +161,9 @@ class File:
     path: Path
     """The path in messages: for a member the path of the archive and its own."""
     archive: Archive | None = None
+    """The archive that has the file; None if it is on disk."""
     member: str = ""
+    """Its path in the archive."""
     same_named_file: str = ""
     """Another file with the same name: a compressed one, or one more in an archive."""
     table: str = ""

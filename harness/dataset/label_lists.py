@@ -17,7 +17,6 @@ from harness.dataset.columns import declaration
 from harness.dataset.complaint import Complaint
 from harness.dataset.judging_columns import MAX_GUESSED_GRADE
 from harness.dataset.labels import Labels, WrittenSpan
-from harness.dataset.merge_lists import MAX_MERGED_DOCUMENTS
 from harness.dataset.usual_names import (
     SCORE_NAME,
     judges_documents,
@@ -43,6 +42,9 @@ LIST_SEPARATORS = "|;\n,"
 ELEMENT_SEPARATORS = tuple(map(re.compile, (";", ",", r"\|", r"\s+", r"[;,|\s]+")))
 """Separators of ids in one element of a list, in the order in which they are tried."""
 ELEMENT_SEPARATOR = ELEMENT_SEPARATORS[-1]
+"""Any of them."""
+MAX_JOINED_PARTS = 10
+"""Parts of a text, at most, that are joined to see if they name a document."""
 NamesDocument = Callable[[str], bool]
 """Whether a text names a document."""
 
@@ -179,7 +181,12 @@ def _graded_twice(cell: Any) -> Complaint:
 def _contradict(graded_ids: Sequence[_GradedId]) -> bool:
     """Whether a document has two grades that differ."""
     grade_by_id: dict[str | None, Any] = {}
-    return any(grade_by_id.setdefault(id_, grade) != grade for id_, grade in graded_ids)
+    for id_, grade in graded_ids:
+        first = grade_by_id.setdefault(id_, grade)
+        # NaN differs from itself; it is refused as a grade later.
+        if first is not grade and first != grade:
+            return True
+    return False
 
 
 def _read_grades_or_ids(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
@@ -409,7 +416,7 @@ def _split_ids(text: str, separator: str, names_document: NamesDocument) -> list
     ids: list[str] = []
     while parts:
         length = 1
-        if len(parts) <= MAX_MERGED_DOCUMENTS:
+        if len(parts) <= MAX_JOINED_PARTS:
             for n in range(len(parts), 1, -1):
                 if names_document(separator.join(parts[:n]).strip()):
                     length = n

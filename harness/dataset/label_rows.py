@@ -69,6 +69,7 @@ class GatheredLabels:
     location: SourceLocation
     """The location of the first row."""
     grades: dict[str, int] = field(default_factory=dict)
+    """Document, as it is named -> grade, in the order of first rows."""
     lines: array[int] = field(default_factory=lambda: array("I"))
     """The line of each document, in the order of `grades`."""
     spans: list[WrittenSpan] = field(default_factory=list)

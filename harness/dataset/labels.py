@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from retrievers.types import Span
 
 LabelSource = Literal["", "people", "model", "mixed"]
+"""Who labelled: "people" if judgments were merged; else "" is people, or unknown."""
 FIELD_SEPARATOR = "#"
 """Separates the values of several fields, or columns, that identify a document.
 

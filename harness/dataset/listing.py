@@ -49,7 +49,8 @@ def list_files(
 
     Args:
         path: the folder, the archive or the workbook.
-        problems: takes the problems of a folder: see `_files_below`.
+        problems: takes the problems of a folder: see `_files_below`. Without it they
+            are ignored: the reader that lists the folder again reports them.
         gitignore: skip what `.gitignore` names in a folder, and say what is skipped.
 
     Raises:

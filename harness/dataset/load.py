@@ -74,8 +74,9 @@ def load_dataset(
 
     Args:
         reference: where it is: a path, a name (`hf:…`, `irds:…`), or more.
-        drop_dangling: count labels of unknown documents or queries, not refuse them.
-        sample_size: how many documents the data set samples in this pass.
+        drop_dangling: whether labels of unknown documents and queries are dropped and
+            counted, not refused; if more than one label in ten is, that is refused.
+        sample_size: how many documents `Dataset.sample` has; they are chosen by ids.
 
     Raises:
         InputError: with every problem.
@@ -312,7 +313,9 @@ def _dataset_digest(
 
 
 def load_documents(reference: DatasetReference) -> Dataset:
-    """Read and check the documents; queries are read unchecked, and labels are not.
+    """Read and check the documents; queries are read unchecked, labels not at all.
+
+    The digest of the data set is then that of its documents.
 
     Raises:
         InputError: with every problem of the documents.

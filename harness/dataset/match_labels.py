@@ -160,7 +160,7 @@ def match_labels(
             are problems: one each, or from three of one cause on one for all. If more
             than one label in ten is lost, that is a problem either way.
     """
-    all_labels = [PlacedLabels(*row) for row in source.labels(problems)]
+    all_labels = list(source.labels(problems))
     guessed_columns = _guessed_columns(problems)
     matches = _find_documents(
         source, documents, all_labels, may_be_texts=bool(guessed_columns)

@@ -52,9 +52,11 @@ def _lists_by_labeller(labelled: Sequence[PlacedLabels]) -> dict[str, tuple[str,
 
 
 def merge_lists(ranked_lists: Mapping[str, tuple[str, ...]]) -> Labels:
-    """Merge the ranked lists of several labellers.
+    """Merge the ranked lists of several labellers, of whom there is at least one.
 
-    Ties are ordered by the better single rank, then by id.
+    A document that a list has twice counts at its better rank. Ties are ordered by the
+    better single rank, then by id. In the grades of a labeller, the last document of
+    the list has 1, the one before it 2, and so on.
 
     >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
     ('y', 'x', 'z')
@@ -78,9 +80,9 @@ def merge_lists(ranked_lists: Mapping[str, tuple[str, ...]]) -> Labels:
     )
     grades_by_labeller: dict[str, dict[str, int]] = {}
     for labeller, ranked in sorted(ranked_lists.items()):
-        grades_by_labeller[labeller] = {
-            document: len(ranked) - i for i, document in enumerate(ranked)
-        }
+        grades = grades_by_labeller.setdefault(labeller, {})
+        for rank, document in enumerate(ranked):
+            grades.setdefault(document, len(ranked) - rank)
     return Labels(
         ranked=tuple(order[:length]),
         labelled_by=", ".join(sorted(ranked_lists)),

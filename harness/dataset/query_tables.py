@@ -14,9 +14,10 @@ from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 MAX_EXAMINED_TABLES = 20
 """Tables of a folder that are opened to look for queries."""
-DOCUMENT_STEMS = frozenset(("documents", "corpus", "docs", "passages"))
+DOCUMENT_TABLE_STEMS = ("documents", "corpus", "docs", "passages")
+"""Names of a table of documents, without suffixes and in lower case."""
 TEXT_NAME = "text"
-"""A column of queries, or of documents."""
+"""The name of a column of queries, or of documents: it shows nothing."""
 
 
 class QueryTable(NamedTuple):
@@ -41,7 +42,7 @@ def find_query_table(files: Files) -> QueryTable | None:
     paths = [path for path, file in files.items() if file.suffix in TABLE_SUFFIXES]
     for path in paths[:MAX_EXAMINED_TABLES]:
         name = PurePosixPath(path)
-        if name.name == JUDGMENTS_FILE or name.stem.lower() in DOCUMENT_STEMS:
+        if name.name == JUDGMENTS_FILE or name.stem.lower() in DOCUMENT_TABLE_STEMS:
             continue
         first_row = next(read_file_rows(files[path], ReadProblems()), NO_ROW)
         columns = tuple(map(str, first_row.column_names))

@@ -21,6 +21,8 @@ WEB_SCHEMES = ("http", "https", "ftp")
 def parse_reference(reference: str | Path) -> DatasetReference:
     """Return the reference for a path, or for a name on the command line.
 
+    Whether it exists is seen when it is opened.
+
     Raises:
         InputError: it is a URL.
 
@@ -73,12 +75,18 @@ class DatasetReference:
     path: Path | str
     """A folder, a zip archive or a file; or a name with one of the schemes."""
     split: str | None = None
+    """The split of the labels; None: the only one, else `test`."""
     queries: tuple[str, ...] = ()
+    """Files of queries, read as one set; empty: those with a usual name."""
     format: str | None = None
+    """A key of `choose_reader.READERS_BY_FORMAT`; None: seen from what is there."""
     documents: str | None = None
-    """A file of documents, or a folder of them, within the data set."""
+    """A table of documents, or a folder of them; None: the one with a usual name.
+
+    Names of parts are relative to the data set's folder, or to that of its file.
+    """
     labels: str | None = None
-    """A file of labels within the data set."""
+    """A table of labels; None: the one with a usual name, else the queries' own."""
     columns: tuple[DeclaredColumn, ...] = ()
     """The columns of tables that are declared, in their order."""
     match: tuple[str, ...] = ()

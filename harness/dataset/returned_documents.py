@@ -22,6 +22,7 @@ from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.usual_names import normalised_name
+from retrievers.ids import document_id
 
 RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
 SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
@@ -63,12 +64,12 @@ def _read_hits(
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
     for row in _rows_with(column, dataset):
-        query_id = _cell(row, "query_id", declared)
+        query_id = document_id(_cell(row, "query_id", declared))
         if query_id is None:
             query_id = ids_by_text.get(str(_cell(row, "query", declared)))
         if query_id is None:
             continue
-        query_hits = hits.setdefault(str(query_id), [])
+        query_hits = hits.setdefault(query_id, [])
         row_order = _order_of(row)
         cell_hits = _hits_in(row.value(column), document_ids.__contains__)
         for own_order, document in cell_hits:

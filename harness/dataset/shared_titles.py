@@ -24,8 +24,8 @@ class FormatTitle(NamedTuple):
     title: str
 
 
-class _FileState(NamedTuple):
-    """A file as it is now."""
+class _FileVersion(NamedTuple):
+    """A file with what changes if its content does."""
 
     path: str
     file: File
@@ -45,27 +45,30 @@ def shared_titles(
         files: those that are converted, by path.
         by_page: whether pages of PDF are documents.
     """
-    states = []
+    versions: list[_FileVersion] = []
     for path, file in files.items():
-        status = file.path.stat()
+        # A member of an archive changes with the archive.
+        status = (file.archive.path if file.archive else file.path).stat()
         is_by_page = by_page and file.suffix == ".pdf"
-        state = _FileState(path, file, is_by_page, status.st_mtime_ns, status.st_size)
-        states.append(state)
-    return _count_titles(tuple(states))
+        version = _FileVersion(
+            path, file, is_by_page, status.st_mtime_ns, status.st_size
+        )
+        versions.append(version)
+    return _count_titles(tuple(versions))
 
 
 @lru_cache(maxsize=8)
-def _count_titles(states: tuple[_FileState, ...]) -> frozenset[FormatTitle]:
+def _count_titles(versions: tuple[_FileVersion, ...]) -> frozenset[FormatTitle]:
     """Count titles once for all readings of the same files."""
     counts = Counter[FormatTitle]()
     converted_files = Counter[str]()
-    for state in states:
+    for version in versions:
         try:
-            titles = convert_file(state.file, by_page=state.by_page).titles
+            titles = convert_file(version.file, by_page=version.by_page).titles
         except (ConversionError, InputError):
             continue  # it is reported when the document is read
-        converted_files[state.file.suffix] += 1
-        counts.update(FormatTitle(state.file.suffix, title) for title in titles)
+        converted_files[version.file.suffix] += 1
+        counts.update(FormatTitle(version.file.suffix, title) for title in titles)
     return frozenset(
         title
         for title, count in counts.items()

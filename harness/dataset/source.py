@@ -77,10 +77,8 @@ class Source(Protocol):
     def queries(self, problems: ReadProblems) -> Iterator[LocatedQuery]:
         """Yield the queries, in file order."""
 
-    def labels(
-        self, problems: ReadProblems
-    ) -> Iterator[tuple[SourceLocation, str, Labels]]:
-        """Yield query ids with their labels; each query once."""
+    def labels(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
+        """Yield the labels of each query; each query once."""
 
 
 class FunctionSource(NamedTuple):
@@ -88,13 +86,19 @@ class FunctionSource(NamedTuple):
 
     documents: Callable[[ReadProblems], Iterator[LocatedDocument]]
     queries: Callable[[ReadProblems], Iterator[LocatedQuery]]
-    labels: Callable[[ReadProblems], Iterator[tuple[SourceLocation, str, Labels]]]
+    labels: Callable[[ReadProblems], Iterator[PlacedLabels]]
 
 
 def choose_split(
     where: str, splits: Collection[str], requested: str | None, default: str = ""
 ) -> str:
     """Return the requested split, else the only one, else the default.
+
+    Args:
+        where: the place of a problem.
+        splits: the names of those that exist.
+        requested: the name in the experiment; None if it names none.
+        default: one of several if none is requested; it need not exist.
 
     Raises:
         InputError: there is no such split, or there are several and none is requested.

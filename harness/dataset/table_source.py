@@ -34,6 +34,7 @@ from retrievers.errors import did_you_mean
 from retrievers.types import Query
 
 RowSource = Callable[[ReadProblems], Iterable[Row]]
+"""Reads the rows of a part anew with each call, and adds the problems of its files."""
 REQUIRED_QUERY_KINDS = ("query_id", "query")
 OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
 """Kinds of columns that, if declared, only some rows must have."""
@@ -173,11 +174,12 @@ class _DistinctQueries:
         """Query id -> its text, if queries have a column of ids, and labels."""
         self._excluded_by_id: dict[str, tuple[str, ...]] = {}
         self._rows_by_text = Counter[str]()
+        self._count_without_id = 0
 
     @property
     def next_id(self) -> str:
         """The id of the next query without one."""
-        return f"q{len(self._ids_by_text)}"
+        return f"q{self._count_without_id}"
 
     def add(self, query: Query, row: PlacedRow) -> bool:
         """Add a query; False if the row is one more label of an earlier one."""
@@ -213,6 +215,7 @@ class _DistinctQueries:
         first_id = self._ids_by_text.get(query.text)
         if not self._has_labels or first_id is None:
             self._ids_by_text[query.text] = query.id
+            self._count_without_id += 1
             return True
         if not query.text.strip():
             self._problems.note("blank-query", first_id)
@@ -301,7 +304,8 @@ class _PartReader:
             self._problems.files_without_labels.add(self._file)
         cells_by_column = self._problems.unused_columns.setdefault(self._file, {})
         for column, kind in self._kinds_by_header.get(header, {}).items():
-            if kind not in ("", FIELDS_KIND):
+            # A column without a name is the index that pandas writes.
+            if not column or kind not in ("", FIELDS_KIND):
                 continue
             cell = row.row.cells.get(column)
             if not _is_empty(cell) and len(str(cell)) <= MAX_SAMPLED_CELL_LENGTH:

@@ -55,6 +55,7 @@ def _decode_line(raw: bytes, path: Path, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
+        # It raises the error again, as a problem with its line.
         text = decode_utf8(raw, SourceLocation(path, number))
     if number == 1:
         text = text.removeprefix("\ufeff")
@@ -155,6 +156,9 @@ def yaml_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     text = decode_utf8(file.read(), SourceLocation(file.path))
     try:
         content = yaml.load(text, yaml.BaseLoader)
+    except RecursionError:
+        problem = "is not YAML: it is nested too deep"
+        raise InputError(Problem(str(file.path), problem, JSON_REMEDY)) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         location = SourceLocation(file.path, mark.line + 1 if mark else None)

@@ -348,7 +348,7 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
             return _UnusedColumn("grade", grades)
         if column_name == CLICKS_COLUMN:
             return _UnusedColumn("grade")
-    elif column_name in TEXT_NAMES and not table.names_documents:
+    if column_name in TEXT_NAMES and not table.names_documents:
         return _UnusedColumn("contexts")
     if column_name == CONTEXT_NAME and lacks_labels:
         return _UnusedColumn("contexts")

@@ -174,7 +174,7 @@ LABEL_WORDS = _words(
     judgments judgement judgements rating ratings grade grades clicked
     """
 )
-"""Words of names that say that a column has labels: the closed list."""
+"""Words of names that say that a column has labels; no other word says so."""
 DOCUMENT_WORDS = _words(
     """
     id ids doc docs document documents context contexts passage passages chunk

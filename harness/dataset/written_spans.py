@@ -47,8 +47,8 @@ def _read_span(element: Any, document: str) -> WrittenSpan | None:
         if offsets[0] is None:
             return _read_span(quotation, document)
         span = _read_span(offsets, document)
-        if span is None or not isinstance(quotation, str):
-            return span
+        if span is None or not isinstance(quotation, str) or not quotation.strip():
+            return span  # a blank quotation would be found everywhere
         return span._replace(quotation=quotation)
     if isinstance(element, str) and element.strip():
         return WrittenSpan(document, None, None, element)

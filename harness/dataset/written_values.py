@@ -121,7 +121,8 @@ def parse_cell(cell: object) -> object:
     if ARRAY_PATTERN.fullmatch(cell.strip()):
         # Python would join texts that are side by side.
         return [single + double for single, double in ARRAY_ELEMENT.findall(cell)]
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+    # TypeError: a list is in a set, or is a key.
+    with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return ast.literal_eval(cell.strip())
     return cell
 

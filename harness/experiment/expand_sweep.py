@@ -8,6 +8,7 @@ that retriever, not a second one. `parse` checks all of them afterwards.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ class _AxisKey(NamedTuple):
     """The key of `[sweep]` that names an axis."""
 
     text: str
+    """As it is written."""
     part: str
     """The retriever that the key names; empty if it names none."""
     path: str
@@ -188,6 +190,11 @@ def expand_sweep(tables: RawTable, read_table: ReadsTable) -> ExpandedSweep:
     retriever_tables = _retriever_tables(tables)
     sweep = _parse_sweep(tables, list(retriever_tables))
     of = (sweep.of,) if isinstance(sweep.of, str) else sweep.of
+    if not of:
+        names = ", ".join(map(repr, retriever_tables))
+        raise InputError(
+            Problem("sweep.of", "names no retriever", f"name one: {names}")
+        )
     unknown = [name for name in of if name not in retriever_tables]
     if unknown:
         raise InputError(
@@ -260,7 +267,7 @@ def _choices(axes: Sequence[_Axis]) -> Iterator[dict[str, int]]:
 
 
 class _ConfigurationWriter:
-    """Writes the tables of configurations, and of the retrievers that they use."""
+    """Gathers the tables of configurations, and of the retrievers that they use."""
 
     def __init__(
         self, retrievers: _SweptRetrievers, axes: Sequence[_Axis], default: str
@@ -279,15 +286,33 @@ class _ConfigurationWriter:
         return math.prod(len(axis.values) for axis in self.axes_of(retriever))
 
     def write(self, swept: str, choices: Mapping[str, int]) -> str:
-        """Write one configuration of a retriever in `of`, and return its name.
+        """Add one configuration of a retriever in `of`, and return its name.
 
         If it is the same as the retriever's table, it is that retriever; likewise the
-        default.
+        default. Then nothing is added.
         """
         return self._write_part(swept, swept, choices)
 
-    def _write_part(self, part: str, swept: str, choices: Mapping[str, int]) -> str:
-        """Write a part of a configuration, or the configuration itself."""
+    def _write_part(
+        self,
+        part: str,
+        swept: str,
+        choices: Mapping[str, int],
+        users: tuple[str, ...] = (),
+    ) -> str:
+        """Add a part of a configuration, or the configuration; return its name.
+
+        A part that no axis varies stays the retriever of the file.
+
+        Args:
+            part: a retriever of the file that the configuration uses, or `swept`.
+            swept: the retriever in `of`.
+            choices: axis -> the index of its value.
+            users: the retrievers that use the part. If it is among them, they are a
+                circle, which is reported elsewhere.
+        """
+        if part in users:
+            return part
         own_parts = self._retrievers.parts_of(part)
         axes = [axis for axis in self._axes if axis.targets[swept] & own_parts]
         if not axes:
@@ -297,17 +322,10 @@ class _ConfigurationWriter:
         for axis in axes:
             if part in axis.targets[swept]:
                 table = _with_choice(table, part, axis, choices[axis.key])
-        of = table.get("of")
-        if isinstance(of, str):
-            table = table.with_options(of=self._write_part(of, swept, choices))
-        elif isinstance(of, Sequence):
-            parts = [
-                self._write_part(inner, swept, choices)
-                if isinstance(inner, str)
-                else inner
-                for inner in of
-            ]
-            table = table.with_options(of=parts)
+        write_inner = partial(
+            self._write_part, swept=swept, choices=choices, users=(*users, part)
+        )
+        table = _with_names_in_of(table, write_inner)
         equal = self._equal_retriever(part, swept, table)
         if equal:
             return equal
@@ -332,6 +350,17 @@ class _ConfigurationWriter:
         have, is reported once.
         """
         return [RetrieverEntry("sweep", table) for table in self._tables.values()]
+
+
+def _with_names_in_of(table: RawTable, rename: Callable[[str], str]) -> RawTable:
+    """Return a table with other names of its parts; a part that is a table stays."""
+    of = table.get("of")
+    if isinstance(of, str):
+        return table.with_options(of=rename(of))
+    if not isinstance(of, Sequence):
+        return table
+    parts = [rename(inner) if isinstance(inner, str) else inner for inner in of]
+    return table.with_options(of=parts)
 
 
 def _with_choice(table: RawTable, part: str, axis: _Axis, number: int) -> RawTable:

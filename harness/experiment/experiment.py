@@ -84,6 +84,7 @@ class Experiment(StrictTable):
     measures that are named later."""
     vectors: StoredVectorsConfig | None = None
     """Where vectors are that were embedded elsewhere."""
+    # Not stored: `parse` has written it into the table of each retriever.
     conversation: ConversationConfig = Field(default=ConversationConfig(), exclude=True)
     """What retrievers search with in a conversation; a retriever may have a table of
     its own."""

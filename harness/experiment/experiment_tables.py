@@ -207,6 +207,7 @@ def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
 
 def _under_key(problem: Problem, where: str) -> Problem:
     """Return a problem of an option with the path of its key."""
+    # It is called "[statistics] margin", say.
     option = problem.where.split()[-1:]
     return problem._replace(where=key_path(where, option))
 

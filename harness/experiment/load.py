@@ -40,11 +40,15 @@ class LoadedExperiment(NamedTuple):
     """An experiment, its tables as they were written, and its data set."""
 
     question: MeasuredExperiment
+    """The experiment with its measures."""
     tables: RawTable
+    """What was written, without defaults; of a list of data sets only this one."""
     path: Path
+    """The experiment file; `PATH_OF_TABLES` if there is none."""
     dataset: DatasetReference
+    """Where the data set is; nothing of it has been read."""
     set_of: str = ""
-    """The experiment on several data sets that has this one; empty if it is alone."""
+    """The name of the experiment whose list of data sets has this one; else empty."""
 
     @property
     def experiment(self) -> Experiment:
@@ -52,11 +56,12 @@ class LoadedExperiment(NamedTuple):
         return self.question.experiment
 
 
-class _Source(NamedTuple):
+class _Origin(NamedTuple):
     """The origin of an experiment's tables."""
 
     path: Path
     is_file: bool
+    """Whether problems begin with the path: tables that are built in code have none."""
     allow_code: bool
 
 
@@ -99,21 +104,22 @@ def load_sets(
 ) -> list[LoadedExperiment]:
     """Read and check an experiment on one data set, or on several.
 
-    If its `dataset` is a list, there is one experiment for each, with its name.
+    If its `dataset` is a list, there is one experiment for each, with the name of the
+    data set. Else there is one, and its `set_of` is empty.
 
     Raises:
         InputError: with every problem and its key.
     """
     if isinstance(source, Mapping | Experiment):
-        origin = _Source(PATH_OF_TABLES, is_file=False, allow_code=allow_code)
+        origin = _Origin(PATH_OF_TABLES, is_file=False, allow_code=allow_code)
         tables = _tables_of(source)
     else:
-        origin = _Source(Path(source), is_file=True, allow_code=allow_code)
+        origin = _Origin(Path(source), is_file=True, allow_code=allow_code)
         tables = _read_tables(origin.path)
     datasets = tables.get("dataset")
     if not isinstance(datasets, list):
         return [_load_tables(tables, origin)]
-    experiment_name = str(tables.get("name") if "name" in tables else "")
+    experiment_name = tables.text("name")
     if not re.fullmatch(NAME_PATTERN, experiment_name):
         # It leads to a folder: raise its problem before those of the data sets.
         _load_tables(tables.with_options(dataset="."), origin)
@@ -166,32 +172,33 @@ def _name_dataset(entry: Any) -> _NamedDataset:
     return _NamedDataset(table.get("name") or path_name, table.without("name").options)
 
 
-def _load_tables(tables: RawTable, source: _Source) -> LoadedExperiment:
+def _load_tables(tables: RawTable, origin: _Origin) -> LoadedExperiment:
     """Check the tables of an experiment, and find its data set.
 
     Raises:
         InputError: with every problem.
     """
-    located = locate(tables, source.path)
+    located = locate(tables, origin.path)
     problems: list[Problem] = []
     question = None
     with collect_errors(problems):
         experiment = parse_experiment(
-            located.tables.options, allow_code=source.allow_code
+            located.tables.options, allow_code=origin.allow_code
         )
         question = parse_measures(experiment)
     prefix = ""
-    if source.is_file:
-        prefix = f"{source.path}: "
+    if origin.is_file:
+        prefix = f"{origin.path}: "
         problems = [_with_prefix(problem, prefix) for problem in problems]
     problems += located.problems
     if question is None:
+        # If the tables have errors, `parse_measures` was not called.
         for problem in measure_problems(tables, prefix):
             if problem not in problems:
                 problems.append(problem)
     if problems or question is None or located.dataset is None:
         raise InputError(problems)
-    return LoadedExperiment(question, tables, source.path, located.dataset)
+    return LoadedExperiment(question, tables, origin.path, located.dataset)
 
 
 def _with_prefix(problem: Problem, prefix: str) -> Problem:

@@ -69,7 +69,8 @@ def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
     if reference.scheme:
         return reference
     for candidate in _candidate_paths(table.path, path):
-        workbook, _, _sheet = str(candidate).partition("#")
+        # Folders may have a # in their names, too.
+        workbook, _, _sheet = str(candidate).rpartition("#")
         if candidate.exists() or Path(workbook).is_file():
             return replace(reference, path=candidate)
     remedy = "looked in the working directory and in every folder above the experiment"

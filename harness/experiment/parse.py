@@ -33,8 +33,8 @@ from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
 from retrievers.options.tables import validated
 from retrievers.remedy import Option, compose_remedy
 
-KINDS_OF_PARTS = ("fusion", "rerank")
-"""Kinds of retrievers whose `of` has other retrievers."""
+KINDS_WITH_INNER_TABLES = ("fusion", "rerank")
+"""Kinds of retrievers whose `of` may have tables of retrievers, not names alone."""
 KINDS_WITHOUT_CODE = {
     "": {*CONFIGS_BY_KIND, *RETRIEVERS},
     "of": {*CONFIGS_BY_KIND, *RETRIEVERS},
@@ -175,7 +175,7 @@ def _parse_retriever(table: RawTable, where: str) -> RetrieverConfig:
     config_class = CONFIGS_BY_KIND.get(kind, CustomConfig)
     table = table.with_options(kind=kind)
     of = table.get("of")
-    if kind in KINDS_OF_PARTS and of is not None:
+    if kind in KINDS_WITH_INNER_TABLES and of is not None:
         if isinstance(of, list | tuple):
             parts = [_parse_part(part, number, where) for number, part in enumerate(of)]
             table = table.with_options(of=parts)
@@ -189,10 +189,11 @@ def _parse_part(part: object, number: int, where: str) -> object:
     table = RawTable.read(part)
     if table is None:
         return part
-    for key in (key for key in UNSHARED_KEYS if table.get(key)):
-        problem = "makes further retrievers, and this part has no name"
-        remedy = "write the part under [[retrievers]], and its name in of"
-        raise InputError(Problem(f"{where}.of[{number}].{key}", problem, remedy))
+    for key in UNSHARED_KEYS:
+        if table.get(key):
+            problem = "makes further retrievers, and this part has no name"
+            remedy = "write the part under [[retrievers]], and its name in of"
+            raise InputError(Problem(f"{where}.of[{number}].{key}", problem, remedy))
     table = table.with_defaults(name=f"part-{number}")
     return _parse_retriever(table, f"{where}.of[{number}]")
 

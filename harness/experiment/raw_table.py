@@ -8,7 +8,10 @@ from typing import Any
 
 
 class NotATable(Exception):
-    """A key on the way to a nested key has something other than a table."""
+    """A key on the way to a nested key has something other than a table.
+
+    The text of the exception is that key.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Short names of swept values, as in `dense[MiniLM, 256]`."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.experiment.experiment_tables import Sweep
@@ -18,9 +19,14 @@ def value_labels(sweep: Sweep) -> dict[str, tuple[str, ...]]:
 
 
 def label_axis(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
-    """Return a label for each value of an axis.
+    """Return a label for each value of an axis; no two differ by case alone.
 
-    A model has its name without its owner, unless two labels would be the same.
+    A model has its name without its owner, unless two labels would be the same; labels
+    that are the same all the same are numbered.
+
+    Args:
+        values: those of the axis: texts, numbers, tuples or tables.
+        path: the key of the axis, such as `chunk.size`.
 
     >>> models = ("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion")
     >>> label_axis(models, "encoder.model")
@@ -30,14 +36,32 @@ def label_axis(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
     >>> label_axis(("", "query: "), "prompt")
     ('none', 'query')
     """
-    short_labels = [_label(value, path, with_owner=False) for value in values]
-    if len(set(short_labels)) == len(short_labels):
-        return tuple(short_labels)
-    labels = [_label(value, path, with_owner=True) for value in values]
-    return tuple(
-        label if labels.count(label) == 1 else f"{label}-{number}"
-        for number, label in enumerate(labels, 1)
-    )
+    labels = [_label(value, path, with_owner=False) for value in values]
+    if _repeated(labels):
+        labels = [_label(value, path, with_owner=True) for value in values]
+    return _numbered(labels)
+
+
+def _repeated(labels: Sequence[str]) -> set[str]:
+    """Return the labels, in lower case, that occur more than once."""
+    counts = Counter(label.lower() for label in labels)
+    return {label for label, count in counts.items() if count > 1}
+
+
+def _numbered(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return labels; of equal ones, each has a number that gives no other label."""
+    repeated = _repeated(labels)
+    used = {label.lower() for label in labels}
+    distinct: list[str] = []
+    for position, label in enumerate(labels, 1):
+        numbered = label
+        number = position
+        while label.lower() in repeated and numbered.lower() in used:
+            numbered = f"{label}-{number}"
+            number += 1
+        used.add(numbered.lower())
+        distinct.append(numbered)
+    return tuple(distinct)
 
 
 def _label(value: Any, path: str, *, with_owner: bool) -> str:

@@ -32,7 +32,9 @@ class _Compression(NamedTuple):
     """How the vectors of a base are made smaller."""
 
     dimensions: int | None
+    """None: vectors are not cut."""
     quantization: str | None
+    """None: numbers stay as they are."""
 
     @property
     def is_none(self) -> bool:

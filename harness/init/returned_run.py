@@ -32,7 +32,7 @@ def declared_run_column(reference: DatasetReference) -> str:
 def without_run_column(reference: DatasetReference) -> DatasetReference:
     """Return a data set in which the column of a run holds no labels."""
     outer_column = declared_run_column(reference).partition(".")[0]
-    names = [*filter(None, declared_field_names(reference.columns)), outer_column]
+    names = [*declared_field_names(reference.columns), outer_column]
     columns = [
         column
         for column in reference.columns

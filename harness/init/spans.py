@@ -6,15 +6,17 @@ MLflow's spans and evaluation rows differ only in their keys: `flat_spans` flatt
 span to paths, and the paths are looked up here. `spans_folder` writes the result.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset import DatasetReference
 from harness.dataset.file import File
@@ -46,10 +48,10 @@ QUERY_KEYS = ("query", "question", "input", "text")
 RETRIEVED_PATH = re.compile(
     r"(?:(?:gen_ai\.)?retrieval\.documents"
     r"|(?:outputs?|output\.value|mlflow\.spanOutputs)(?:\.documents|\.output)?)"
-    r"\.(\d+)\.(?:document\.)?(.+)"
+    r"\.(\d{1,9})\.(?:document\.)?(.+)"
 )
 """The path of a document's value: its number, and its path in the document."""
-EXPECTED_PATH = re.compile(r"expectations\.expected_retrieved_context\.(\d+)\.(.+)")
+EXPECTED_PATH = re.compile(r"expectations\.expected_retrieved_context\.(\d{1,9})\.(.+)")
 """Path of the attributes of an expected document."""
 DOCUMENT_ID_KEYS = ("id", "document_id", "doc_id", "doc_uri")
 DOCUMENT_ID_PATHS = (
@@ -62,7 +64,7 @@ HIT_SCORE_PATHS = ("score", "metadata.score", "relevance_score")
 TIME_PATHS = ("start_time", "startTime", "startTimeUnixNano", "start_time_unix_nano")
 SESSION_PATHS = ("session.id", "session_id", "sessionId", "gen_ai.conversation.id")
 TRACE_PATHS = ("trace_id", "traceId", "context.trace_id")
-ANNOTATION_PATH = re.compile(r"(?:document_)?annotations\.(\d+)\.(.+)")
+ANNOTATION_PATH = re.compile(r"(?:document_)?annotations\.(\d{1,9})\.(.+)")
 """Path of the attributes of an annotation."""
 ANNOTATION_GRADES = {"relevant": 1, "irrelevant": 0, "unrelated": 0}
 RETRIEVAL_KEY_PREFIXES = ("gen_ai.retrieval.", "expectations.expected_")
@@ -72,6 +74,16 @@ TEXT_ID_LENGTH = 12
 """Hex digits of the text's digest."""
 MAX_EXAMINED_SPANS = 100
 """Spans, at most, by which a file of spans is recognised."""
+
+
+class _SpanHit(NamedTuple):
+    """A document, or a passage of it, that a span retrieved."""
+
+    number: int
+    """Its place in the list of the span, from 0, by which annotations name it."""
+    document: str
+    score: Any
+    """As it is written; None if the span has none."""
 
 
 @dataclass(slots=True)
@@ -130,10 +142,10 @@ class RetrievalSpans:
         if query_text is None or not _is_retrieval(span):
             return
         query = self._add_query(query_text, span)
-        scores = self._add_documents(location, span, problems)
-        if scores:
-            self.hits[query.id] = scores
-        grades = _annotated_grades(span, [*scores]) | _expected_grades(span)
+        hits = self._add_documents(location, span, problems)
+        if hits:
+            self.hits[query.id] = _hit_scores(hits)
+        grades = _annotated_grades(span, hits) | _expected_grades(span)
         if grades:
             self.grades.setdefault(query.id, {}).update(grades)
 
@@ -145,13 +157,12 @@ class RetrievalSpans:
 
     def _add_documents(
         self, location: SourceLocation, span: FlatObject, problems: ReadProblems
-    ) -> dict[str, float]:
-        """Add the documents of a span; return their scores, or scores by rank.
+    ) -> list[_SpanHit]:
+        """Add the documents of a span, and return them in their order.
 
-        Scores by rank descend from the first document; they are used unless each
-        document has a score.
+        Several may be passages of one document.
         """
-        scores: dict[str, Any] = {}
+        hits: list[_SpanHit] = []
         for number, document in span.objects_in(RETRIEVED_PATH):
             name = document_id(document.first_value(DOCUMENT_ID_PATHS))
             text = document.first_value(DOCUMENT_TEXT_PATHS)
@@ -165,10 +176,9 @@ class RetrievalSpans:
                 name = _text_id(text)
             if isinstance(text, str):
                 self.texts.setdefault(name, text)
-            scores.setdefault(name, document.first_value(HIT_SCORE_PATHS))
-        if all(map(_is_score, scores.values())):
-            return {name: float(score) for name, score in scores.items()}
-        return {name: float(len(scores) - i) for i, name in enumerate(scores)}
+            score = document.first_value(HIT_SCORE_PATHS)
+            hits.append(_SpanHit(number, name, score))
+        return hits
 
 
 def holds_spans(reference: DatasetReference) -> bool:
@@ -209,22 +219,41 @@ def _text_id(text: Any) -> str:
     return f"{TEXT_ID_PREFIX}{digest[:TEXT_ID_LENGTH]}"
 
 
+def _hit_scores(hits: Sequence[_SpanHit]) -> dict[str, float]:
+    """Return a score for each document: its first passage's, else one by its rank.
+
+    Scores by rank descend from the first document; they are used unless each document
+    has a score.
+    """
+    scores: dict[str, Any] = {}
+    for hit in hits:
+        scores.setdefault(hit.document, hit.score)
+    if all(map(_is_score, scores.values())):
+        return {name: float(score) for name, score in scores.items()}
+    return {name: float(len(scores) - i) for i, name in enumerate(scores)}
+
+
 def _is_score(score: Any) -> bool:
     if isinstance(score, int):
         return abs(score) < GRADE_LIMIT
     return isinstance(score, float) and math.isfinite(score)
 
 
-def _annotated_grades(span: FlatObject, documents: list[str]) -> dict[str, int]:
-    """Return the grades of the documents in a span that people or models annotated."""
+def _annotated_grades(span: FlatObject, hits: Sequence[_SpanHit]) -> dict[str, int]:
+    """Return the grades of the documents in a span that people or models annotated.
+
+    A document has the best grade of its passages.
+    """
+    document_by_number = {hit.number: hit.document for hit in hits}
     grades: dict[str, int] = {}
     for _, annotation in span.objects_in(ANNOTATION_PATH):
         position = annotation.leaves.get("document_position")
         grade = _annotation_grade(annotation)
         if grade is None or not isinstance(position, int):
             continue
-        if 0 <= position < len(documents):
-            grades[documents[position]] = grade
+        document = document_by_number.get(position)
+        if document is not None:
+            grades[document] = max(grade, grades.get(document, grade))
     return grades
 
 

@@ -133,9 +133,10 @@ def _write_run(path: Path, spans: RetrievalSpans, ids: Mapping[str, str]) -> Non
 def _text_document_ids(
     spans: RetrievalSpans, reference: DatasetReference
 ) -> dict[str, str]:
-    """Return the ids of the documents that only their texts identify.
+    """Return the ids of the documents that only their texts identify, by their names.
 
     If the reference names documents, these are the ids of those with the same text.
+    Else each name becomes an id that begins with `text-`.
 
     Raises:
         InputError: no document has such a text.

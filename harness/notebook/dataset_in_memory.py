@@ -16,7 +16,12 @@ from harness.dataset.choose_reader import open_source
 from harness.dataset.columns import Columns
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.source import FunctionSource, Source, SourceLocation
+from harness.dataset.source import (
+    FunctionSource,
+    PlacedLabels,
+    Source,
+    SourceLocation,
+)
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.notebook.document_values import (
     Conditions,
@@ -89,7 +94,7 @@ def source_in_memory(
 
 def _read_labels(
     source: Source, grades: Qrels, list_length: int | None, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, str, Labels]]:
+) -> Iterator[PlacedLabels]:
     """Yield the labels.
 
     Args:
@@ -110,7 +115,8 @@ def _read_labels(
         query_ids = {str(position): id_ for position, id_ in enumerate(ids)}
     location = SourceLocation(Path("qrels"))
     for query, query_grades in grades.items():
-        yield location, query_ids.get(query, query), Labels(grades=query_grades)
+        query_id = query_ids.get(query, query)
+        yield PlacedLabels(location, query_id, Labels(grades=query_grades))
 
 
 def _open_part(

@@ -12,8 +12,8 @@ from harness.dataset import DatasetReference
 from harness.dataset.file import Files, is_zip
 from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.listing import list_files
+from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
 from harness.dataset.readers.dataset_folder import (
-    DOCUMENT_TABLE_STEMS,
     QUERY_TABLE_STEMS,
     find_table,
     top_files,

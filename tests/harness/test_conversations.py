@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import load_dataset
 from harness.pipeline import run
 from harness.running.options import RunOptions
 from harness.scoring.query_units import query_clusters
+from retrievers.bm25 import BM25
+from retrievers.types import Query
 from tests.support import layouts
 from tests.support.small import refusal
 
@@ -148,3 +151,10 @@ def test_a_history_that_is_no_list_is_one_clear_error(tmp_path):
         dataset(tmp_path / "data", [{**ASKED[0], "history": {"said": "no"}}]),
     )
     assert "queries.jsonl:1: 'history' is not a list of messages" in str(error)
+
+
+def test_a_history_that_has_the_word_of_a_placeholder_stays_as_it_is() -> None:
+    query = Query("q", "and {history}?", history=("what does {query} mean",))
+    built = BuiltRetriever("words", BM25(), conversation="all")
+    [asked] = built.conversation_queries([query])
+    assert asked.text == "what does {query} mean\nand {history}?"

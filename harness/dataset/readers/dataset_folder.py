@@ -16,6 +16,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files, is_zip, without_parent_steps
 from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.listing import file_named, list_files, listing_name
+from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import markdown_folder
 from harness.dataset.reference import DatasetReference
@@ -25,7 +26,6 @@ from harness.dataset.source import LocatedDocument
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from retrievers.errors import InputError, Problem
 
-DOCUMENT_TABLE_STEMS = ("documents", "corpus", "docs", "passages")
 QUERY_TABLE_STEMS = ("queries", "questions", "topics")
 LABEL_TABLE_STEMS = ("labels", "qrels", "judgments", "judgements", "relevance")
 DOCUMENT_COLUMNS = ("id", "text", "")

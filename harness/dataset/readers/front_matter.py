@@ -52,6 +52,7 @@ class _SurveyHead(NamedTuple):
     category: str
     tags: str
     id_line: int
+    """The index of the line with the id, which is not part of the text."""
 
 
 def parse_text_document(text: str, name: str) -> Document:

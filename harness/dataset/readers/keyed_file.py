@@ -108,7 +108,10 @@ def _single_file(reference: DatasetReference, files: Files) -> DatasetReference:
 
 
 def holds_keys(reference: DatasetReference, *keys: str) -> bool:
-    """Whether the reference is a JSON file of an object with these keys."""
+    """Whether the reference is a JSON file of an object, with these keys anywhere.
+
+    The text is searched for them, since parsing a large file would take long.
+    """
     if reference.scheme or not reference.folder.is_file():
         return False
     file = File(reference.folder)

@@ -233,7 +233,7 @@ def _labeller_rows(file: File, problems: ReadProblems) -> Iterator[_LabellerRow]
     """Yield the rows of a file; queries without an id are q0, q1, and so on."""
     for number, file_row in enumerate(read_file_rows(file, problems)):
         cells = {"id": f"q{number}", **file_row.cells}
-        labeller = str(cells.pop(LABELLER_COLUMN, ""))
+        labeller = str(cells.pop(LABELLER_COLUMN, None) or "")
         yield _LabellerRow(Row(file_row.location, cells), labeller)
 
 

@@ -61,7 +61,7 @@ class _Columns(NamedTuple):
     right: Sequence[str]
     wrong: Sequence[str]
     flagged: str = ""
-    """A column of right and wrong texts."""
+    """A column of right and wrong texts; empty if there is none."""
     flag: str = ""
     """The key of the flag that says which of these are right."""
 

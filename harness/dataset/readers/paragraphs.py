@@ -4,7 +4,7 @@ SQuAD, HotpotQA and tables with a column of contexts have no table of documents:
 paragraphs are the documents, each once, under ids that are made here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -183,9 +183,7 @@ def _context_questions(
         answers = row.cells.get(answer_column) if answer_column else None
         texts = _list_under("text", answers)
         if answer_column and texts:
-            # SQuAD as a table; equal answers count once.
-            distinct = [text for n, text in enumerate(texts) if text not in texts[:n]]
-            question[answer_column] = distinct
+            question[answer_column] = _distinct(texts)  # SQuAD as a table
         yield QuotedQuestion(row.location, Row(row.location, question), passages)
 
 
@@ -226,10 +224,19 @@ def _squad_row(question: Any, passage: Document, location: SourceLocation) -> Ro
         cells["question"] = question.get("question")
     answers = _list_under("answers", question)
     texts = [answer.get("text") for answer in answers if isinstance(answer, Mapping)]
-    cells["reference"] = list(dict.fromkeys(filter(None, texts)))
+    cells["reference"] = _distinct(filter(None, texts))
     cells["doc_id"] = passage.id
     cells["grade"] = 0 if _get(question, "is_impossible") else 1
     return Row(location, cells)
+
+
+def _distinct(answers: Iterable[Any]) -> list[Any]:
+    """Return answers, each once; they may be no texts, and unhashable."""
+    distinct: list[Any] = []
+    for answer in answers:
+        if answer not in distinct:
+            distinct.append(answer)
+    return distinct
 
 
 def _get(holder: Any, key: str) -> Any:

@@ -65,8 +65,9 @@ def list_table_files(
     """Return the files of the table that a reference is; empty if it is not one table.
 
     Args:
-        reference: a file of rows, or a folder with the shards of one split. If it has
-            shards of several splits, the reference names the split.
+        reference: a file of rows, or a folder with one table alone, or with the shards
+            of one split. If it has shards of several splits, the reference names the
+            split.
         files: the files in the folder.
         extra_suffixes: suffixes that are accepted in addition to those of tables.
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
+from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import trec
 from harness.dataset.readers.dataset_folder import (
-    DOCUMENT_TABLE_STEMS,
     LABEL_TABLE_STEMS,
     QUERY_TABLE_STEMS,
     DatasetFolder,

@@ -17,9 +17,9 @@ from harness.dataset.columns import (
 )
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named
+from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.dataset_folder import (
-    DOCUMENT_TABLE_STEMS,
     find_folder,
     find_table,
     open_documents,
@@ -183,7 +183,7 @@ class ToolExport(NamedTuple):
         # A tool that names its columns has no objects.
         for column, kind in zip(self.objects, ("query", "reference"), strict=False):
             cell = parse_cell(row.cells.get(column))
-            text = _only_text(cell, is_object=kind == "query")
+            text = _only_text(cell, may_be_object=kind == "query")
             if text is not None and columns.name(kind, new_row) is None:
                 key = self.names[kind][0].partition(".")[2]
                 cells[column] = {key: text}
@@ -219,16 +219,16 @@ def _report_returned(
         )
 
 
-def _only_text(cell: Any, *, is_object: bool) -> str | None:
+def _only_text(cell: Any, *, may_be_object: bool) -> str | None:
     """Return the only text in a cell; None if there are several, or none.
 
     Args:
         cell: a text or an object.
-        is_object: whether the text may be in an object.
+        may_be_object: whether the text may be in an object.
     """
     if isinstance(cell, str):
         return cell
-    if not is_object or not isinstance(cell, dict):
+    if not may_be_object or not isinstance(cell, dict):
         return None
     texts = [value for value in cell.values() if isinstance(value, str)]
     return texts[0] if len(texts) == 1 else None

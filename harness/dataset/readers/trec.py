@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
-from harness.dataset.listing import file_named
+from harness.dataset.listing import file_named, listing_name
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import Row
@@ -96,11 +96,18 @@ def _read(reference: DatasetReference, files: Files) -> TableSource:
 
 
 def _named_documents(reference: DatasetReference, files: Files) -> list[File]:
-    """Return the files of documents that the reference names."""
-    prefix = reference.documents
-    if not prefix:
+    """Return the file of documents that the reference names, or those of a folder.
+
+    Empty if the reference names neither.
+
+    Raises:
+        InputError: there is no file and no folder with that name.
+    """
+    if not reference.documents:
         return []
-    return [file for path, file in files.items() if path.startswith(prefix)]
+    name = listing_name(reference.documents)
+    in_folder = [file for path, file in files.items() if path.startswith(f"{name}/")]
+    return in_folder or [file_named(files, name, reference.folder)]
 
 
 def _missing_part(part: str, folder: str) -> Problem:

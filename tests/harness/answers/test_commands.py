@@ -113,7 +113,7 @@ def test_the_manifest_names_the_judge_and_the_depth(results) -> None:
 
 
 def test_measures_by_claims_are_reproduced(results) -> None:
-    assert reproduce(results.folder).differing == ()
+    assert reproduce(results.folder).differing_files == ()
 
 
 @pytest.mark.parametrize("file", ["report.html", "report.md"])

@@ -549,6 +549,37 @@ def test_the_name_of_a_column_cannot_end_its_comment(capsys, handbook):
     assert load_experiment("log.toml").experiment.name == "log"
 
 
+def test_init_writes_conditions_on_a_column_with_any_name(tmp_path):
+    write_texts(tmp_path / "d")
+    rows = [["leave", "a", "click"], ["travel", "b", "click"], ["pay", "c", "view"]]
+    header = ["query", "document", 'Action "type"']
+    write_table(tmp_path / "d" / "queries.csv", header, rows)
+    where = {'Action "type"': ("click",)}
+    columns = declared_columns({"label_document": "document"})
+    reference = DatasetReference(tmp_path / "d", columns=columns, where=where)
+    write_experiment(reference)
+    assert load_experiment("d.toml").dataset.where == where
+
+
+def test_the_index_that_pandas_writes_holds_no_grades(tmp_path):
+    write_texts(tmp_path / "d")
+    rows = [[0, "leave", "a", "mon"], [1, "travel", "b", "tue"]]
+    write_table(tmp_path / "d" / "queries.csv", ["", "query", "document", "day"], rows)
+    columns = declared_columns({"label_document": "document", "fields": "day"})
+    dataset = load_dataset(DatasetReference(tmp_path / "d", columns=columns))
+    assert [labels.grades for labels in dataset.labels.values()] == [{"a": 1}, {"b": 1}]
+
+
+def test_repeated_queries_without_ids_are_numbered_beside_a_table_of_labels(tmp_path):
+    write_texts(tmp_path / "d")
+    (tmp_path / "d" / "queries.txt").write_text("leave\nleave\ntravel\n")
+    labels = [["q0", "a", 1], ["q1", "a", 1], ["q2", "b", 1]]
+    header = ["query_id", "document", "grade"]
+    write_table(tmp_path / "d" / "labels.csv", header, labels)
+    dataset = load_dataset(DatasetReference(tmp_path / "d"))
+    assert [query.id for query in dataset.queries] == ["q0", "q1", "q2"]
+
+
 def test_a_query_with_an_id_keeps_its_labels_beside_one_without(tmp_path):
     documents = '{"id": "a", "text": "one"}'
     (tmp_path / "documents.jsonl").write_text(documents)

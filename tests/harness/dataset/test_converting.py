@@ -148,6 +148,17 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
 
 
 @needs
+def test_files_in_an_archive_are_converted(tmp_path):
+    folder_path = folder(tmp_path / "d", "price.pdf")
+    archive = tmp_path / "d.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in folder_path.iterdir():
+            file.write(path, path.name)
+    in_archive = load_dataset(parse_reference(archive))
+    assert in_archive.digest == load_dataset(parse_reference(folder_path)).digest
+
+
+@needs
 def test_files_that_cannot_be_converted_are_a_warning_of_check_and_verdict(tmp_path):
     # given a folder with a broken file, and the lock of one that is open in Office
     path = folder(tmp_path / "data", "price.pdf")

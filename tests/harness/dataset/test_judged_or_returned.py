@@ -8,7 +8,12 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load_dataset
+from harness.dataset import (
+    DatasetReference,
+    load_dataset,
+    read_returned_documents,
+)
+from harness.dataset.merge_lists import merge_lists
 from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory
 from tests.support.layouts import jsonl
@@ -85,6 +90,45 @@ def test_a_trace_becomes_a_run(tmp_path, monkeypatch, capsys):
     init = ("init", "asked.jsonl", "--documents", "corpus.jsonl", "--columns", columns)
     ends(capsys, 0, *init)
     assert Path("asked.trec").read_text().splitlines()[0].startswith("a Q0 d2 1 ")
+
+
+def test_a_grade_that_is_no_number_is_called_so(tmp_path):
+    labels = [{"document_id": "d1", "grade": float("nan")}]
+    message = str(refusal(load_dataset, asked(tmp_path, two(relevant=labels))))
+    assert "grade nan of document 'd1' is not a whole number" in message
+
+
+def test_a_cell_that_python_cannot_evaluate_is_a_text(tmp_path):
+    rows = two(relevant=["d1"], reference="{['unhashable']}")
+    dataset = load_dataset(asked(tmp_path, rows))
+    assert [query.reference.answers for query in dataset.queries] == [
+        ("{['unhashable']}",)
+    ] * 2
+    message = str(refusal(load_dataset, asked(tmp_path, two(relevant="{['d1']}"))))
+    assert "relevant documents cannot be read: \"{['d1']}\"" in message
+
+
+def test_a_query_that_nobody_signed_has_no_labeller(tmp_path):
+    (tmp_path / "a.md").write_text("text")
+    row = {"query": "what", "relevant_documents": ["a"], "labelled_by": None}
+    (tmp_path / "queries.json").write_text(json.dumps([row]))
+    assert load_dataset(tmp_path).labels["q0"].labelled_by == ""
+
+
+def test_a_document_that_a_labeller_lists_twice_has_its_better_rank():
+    lists = {"ann": ("d1", "d1", "d2"), "ben": ("d1",)}
+    grades = merge_lists(lists).grades_by_labeller
+    assert grades == {"ann": {"d1": 3, "d2": 1}, "ben": {"d1": 1}}
+
+
+def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
+    """A column of whole numbers with a gap is one of floats in pandas."""
+    rows = [row | {"id": float(n)} for n, row in enumerate(two(top=["d3"]), 7)]
+    columns = declared_columns({"fields": "top"})
+    reference = asked(tmp_path, rows, columns=columns)
+    dataset = load_dataset(reference)
+    returned = read_returned_documents(reference, dataset, "top")
+    assert [*returned] == [query.id for query in dataset.queries] == ["7", "8"]
 
 
 @pytest.mark.parametrize(

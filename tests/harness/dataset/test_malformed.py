@@ -528,6 +528,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "has the configurations de, en",
     ),
     ({"d/queries.csv": GOOD}, "d --split dev", "these tables have no splits"),
+    (
+        {"d/queries.yaml": "- " + "[" * 3000 + "]" * 3000},
+        "d",
+        "d/queries.yaml: is not YAML: it is nested too deep",
+    ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     (
         {"d/queries.csv": GOOD},
@@ -585,6 +590,31 @@ ODD_VALUES = [
         "d/qa.jsonl",
         "neither text nor a list of texts",
     ),
+    (
+        {
+            "squad.json": {
+                "data": [
+                    {
+                        "title": "t",
+                        "paragraphs": [
+                            {
+                                "context": "a b",
+                                "qas": [
+                                    {
+                                        "id": "1",
+                                        "question": "q",
+                                        "answers": [{"text": ["a"]}],
+                                    }
+                                ],
+                            }
+                        ],
+                    }
+                ]
+            }
+        },
+        "d/squad.json",
+        "neither text nor a list of texts",
+    ),
 ]
 """Values of JSON that are no text, where a text is hashed or listed."""
 
@@ -608,6 +638,7 @@ ODD_SPANS = [
     {"attributes": [{"key": "k", "value": {"intValue": "many"}}]},
     {"output": {"documents": [{"id": "a", "content": "t", "score": 10**400}]}},
     {"annotations": [{"document_position": -1, "label": "relevant"}]},
+    {f"retrieval.documents.{'1' * 5000}.document.id": "b"},
 ]
 
 

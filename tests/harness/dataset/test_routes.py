@@ -165,6 +165,19 @@ def test_a_name_that_cannot_be_had(
 # those that find none are counted
 
 
+def test_only_the_named_folder_of_a_trec_collection_has_its_documents(tmp_path):
+    for folder, id_ in (("docs", "d1"), ("docs-old", "d2")):
+        (tmp_path / folder).mkdir()
+        text = f"<DOC><DOCNO>{id_}</DOCNO><TEXT>wheels</TEXT></DOC>"
+        (tmp_path / folder / "a.trec").write_text(text)
+    (tmp_path / "topics.txt").write_text("1\twheels\n")
+    (tmp_path / "qrels.txt").write_text("1 0 d1 1\n")
+    reference = DatasetReference(tmp_path, format="trec", documents="docs")
+    assert [document.id for document in load_dataset(reference).documents()] == ["d1"]
+    absent = replace(reference, documents="dcos/a.trec")
+    assert "dcos/a.trec: no such file" in str(refusal(load_dataset, absent))
+
+
 def test_documents_may_be_in_a_file_with_a_hash_in_its_name(tmp_path):
     written.jsonl(tmp_path / "docs#1.jsonl", written.corpus())
     questions = [{"user_input": "wheels?", "reference_context_ids": ["car"]}]

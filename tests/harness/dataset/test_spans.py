@@ -52,6 +52,7 @@ def spans_of(folder: Path) -> tuple[Span, ...]:
         (["Pears", [0, 5]], [Span("pear", 0, 5)]),
         ([{"text": "ee", "start": 30, "end": 32}], [Span("pear", 32, 34)]),
         ([{"text": "ee"}], [Span("pear", 16, 18)]),
+        ([{"text": " ", "start": 0, "end": 5}], [Span("pear", 0, 5)]),
         ([], []),
     ],
 )  # fmt: skip

@@ -199,7 +199,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
         pair.mean_difference for pair in pairs
     ]
     assert [row["t"] for row in rows] == [""] * 3  # of three pairs: three sets are few
-    assert reproduce(folder / "law").differing == ()
+    assert reproduce(folder / "law").differing_files == ()
     before = (folder / "hr" / "scores.csv").read_bytes()
     assert (
         len(json.loads(call("report", folder, "--json", code=0).out)["together"]) == 3

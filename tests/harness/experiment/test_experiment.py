@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from harness.experiment import load, parse_experiment
+from harness.experiment import load, load_sets, parse_experiment
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.small import BM25, Call, refusal
@@ -88,6 +88,22 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(
     (folder / "experiments" / "deep").mkdir(parents=True)
     monkeypatch.chdir(folder / "experiments" / "deep")
     assert load(written(HEAD + BM25)).dataset.path == folder / "data"
+
+
+def test_a_sheet_is_found_in_a_folder_with_a_hash_in_its_name(folder: Path) -> None:
+    (folder / "c#").mkdir()
+    (folder / "c#" / "book.xlsx").touch()
+    head = HEAD.replace('"data"', '"c#/book.xlsx#March"')
+    assert load(written(head + BM25)).dataset.name == "c#/book.xlsx#March"
+
+
+def test_the_name_of_an_experiment_on_several_data_sets_is_a_text() -> None:
+    words = {"name": "words", "kind": "bm25"}
+    tables = {"name": 2026, "primary": "RR", "retrievers": [words]}
+    datasets = [{"path": ".", "name": "a"}, {"path": ".", "name": "b"}]
+    message = str(refusal(load_sets, {**tables, "dataset": datasets}))
+    assert message == str(refusal(load_sets, {**tables, "dataset": "."}))
+    assert message.startswith("name: 2026")
 
 
 def other(name: str, *lines: str) -> str:

@@ -409,6 +409,22 @@ def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, s
     )
 
 
+def test_an_annotation_is_of_the_passage_at_its_position(tmp_path):
+    """A document with one relevant passage is relevant."""
+    span: dict[str, Any] = dict(SPAN)
+    documents = ("hr/leave", "hr/leave", "it/vpn")
+    labels = ("relevant", "irrelevant", "relevant")
+    for number, (document, label) in enumerate(zip(documents, labels, strict=True)):
+        span[f"retrieval.documents.{number}.document.id"] = document
+        span[f"retrieval.documents.{number}.document.content"] = TEXTS[document]
+        note = f"document_annotations.{number}"
+        span |= {f"{note}.document_position": number, f"{note}.label": label}
+    layouts.jsonl(tmp_path / "traces.jsonl", [span])
+    assert small.ended("init", "traces.jsonl") == 0
+    [query] = rows("traces/queries.jsonl")
+    assert query["relevant_documents"] == {"hr/leave": 1, "it/vpn": 1}
+
+
 def test_mlflow_expectations_are_labels_and_turns_of_a_trace_are_a_cluster(tmp_path):
     for name, text in TEXTS.items():
         (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)

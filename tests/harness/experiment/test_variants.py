@@ -16,7 +16,7 @@ import pytest
 
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import parse_experiment
-from harness.experiment.value_labels import value_labels
+from harness.experiment.value_labels import label_axis, value_labels
 from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.records import Results
@@ -206,6 +206,31 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
     assert value_labels(experiment.sweep) == {"k1": ("0.9", "2"), "b": ("0.4",)}
 
 
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (("query: ", "query ", "query-2"), ("query-1", "query-3", "query-2")),
+        (("Query", "query"), ("Query-1", "query-2")),
+    ],
+)
+def test_no_two_values_of_an_axis_have_one_label(
+    values: tuple[str, ...], labels: tuple[str, ...]
+) -> None:
+    """Names of retrievers must differ by more than case."""
+    assert label_axis(values, "encoder.query_prompt") == labels
+
+
+def test_a_circle_of_retrievers_that_a_sweep_varies_is_reported() -> None:
+    circle = [
+        {"name": "a", "kind": "fusion", "of": ["b", "words"]},
+        {"name": "b", "kind": "fusion", "of": ["a", "words"]},
+    ]
+    sweep = {"default": "words", "of": "a", "words.k1": [0.9, 2]}
+    tables = {**BASE, "retrievers": [BM25, *circle], "sweep": sweep}
+    with pytest.raises(InputError, match="use each other in a circle: a, b, a"):
+        parse_experiment(tables)
+
+
 def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
     return {
         "retrievers": [
@@ -333,6 +358,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 {"default": "words", "of": "word", "k1": [1]},
                 "sweep.of: 'word' is not a retriever",
             ),
+            (
+                {"default": "words", "of": [], "k1": [1]},
+                "sweep.of: names no retriever (name one: 'words'",
+            ),
             ({"default": "words", "of": "words"}, "sweep: has no axis"),
             (
                 {"default": "dense", "of": "dense", "chunk": {"size": [1]}},
@@ -449,7 +478,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
         "bm25",
         choice.p_value,
     )
-    assert reproduce(results.folder).differing == ()
+    assert reproduce(results.folder).differing_files == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
     output = call("run", path, "--results", tmp_path / "out", "--json", code=0).out
     printed = json.loads(output)["sweep"]

@@ -108,7 +108,9 @@ def test_a_new_graph_index_is_reproduced_although_hits_may_differ(graph_results)
     assert approximate_retrievers(graph_results) == ("graph", "both")
     reproduction = reproduce(graph_results.folder, harness.RunOptions(fresh=True))
     assert set(reproduction.approximate) == {"graph", "both"}
-    assert reproduction.largest == 0  # words alone are searched exactly, and alike
+    assert (
+        reproduction.largest_difference == 0
+    )  # words alone are searched exactly, and alike
 
 
 def test_a_graph_whose_hits_differ_is_reproduced_with_the_share_that_recurs(
@@ -126,7 +128,7 @@ def test_a_graph_whose_hits_differ_is_reproduced_with_the_share_that_recurs(
     share = recurring_hits / (13 * 10)  # queries, hits of each
     assert 0 < share < 1
     assert reproduction.approximate["graph"] == pytest.approx(share)
-    assert "rankings/graph.jsonl" in reproduction.differing
+    assert "rankings/graph.jsonl" in reproduction.differing_files
     assert (
         "graph searches an approximate index, which no two builds make alike: "
         f"{100 * share:.1f} % of its first 10 hits are there again"

@@ -277,7 +277,7 @@ def test_a_folder_that_was_copied_is_reproduced(
     tmp_path: Path, finished: Results
 ) -> None:
     folder = shutil.copytree(finished.folder, tmp_path / "small")
-    assert reproduce(folder).differing == ()
+    assert reproduce(folder).differing_files == ()
 
 
 @pytest.mark.parametrize(
