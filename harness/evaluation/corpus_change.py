@@ -53,7 +53,7 @@ class ChangedRetriever(NamedTuple):
     reason: LabelReason | None
     """Why the difference is undecided, if labels are missing."""
     displaced: int
-    """How many queries lost a relevant first hit to a new document that is not."""
+    """How many queries lost a relevant first hit to a new, irrelevant document."""
 
     @property
     def verdict(self) -> Verdict:
@@ -229,7 +229,7 @@ def _count_displaced(
     relevant: dict[str, frozenset[str]],
     new_documents: AbstractSet[str],
 ) -> int:
-    """Count the queries that lost a relevant document to a new one that is not.
+    """Count the queries that lost a relevant document to a new, irrelevant one.
 
     Args:
         before: query id -> the first hits in the earlier state.

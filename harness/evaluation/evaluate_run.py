@@ -57,7 +57,7 @@ class EvaluationInput(NamedTuple):
     """Scores of the retrievers that finished, on one query or more."""
     graded: GradedLabels
     queries: Mapping[str, Query]
-    """Every scored query, by id; their fields make slices."""
+    """The queries by id, scored or not; their fields make slices."""
     prices: RetrieverPrices
     rankings: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
@@ -187,8 +187,9 @@ def _primary_cutoff(scores: Scores) -> int:
 def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     """Return what a router, and a union of all retrievers, could reach at most.
 
-    Both are means over the queries with a relevant document. None with fewer than two
-    retrievers, without such a query, if every score is 0, or if less may be better.
+    The router's is a mean over the queries with a value from every retriever, recall
+    over those with a relevant document. None with fewer than two retrievers, without
+    a relevant document, if every score is 0, or if less may be better.
     """
     relevant = {
         query_id: judged for query_id, judged in run.graded.grades.items() if judged

@@ -28,6 +28,7 @@ STANDING_BY_VERDICT: Mapping[Verdict, Standing] = {
     Verdict.EQUIVALENT: "good",
     Verdict.UNDECIDED: "open",
 }
+"""Verdict on a retriever against the declared baseline -> its standing."""
 
 
 MIN_SWEEP_QUERIES = 50
@@ -78,7 +79,7 @@ class SweepChoice:
     expected: float | None
     """The gain to expect on new queries from such a choice, cross-fitted.
 
-    None if all queries are in one part.
+    None if all queries are in one fold.
     """
     expected_error: float | None
     """Its standard error; None if it cannot be estimated."""
@@ -113,11 +114,12 @@ class SweepChoice:
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What no choice among the retrievers can exceed, chance included."""
+    """What no choice among the retrievers can exceed, not even by luck."""
 
     best_per_query: float
     """Mean of the primary measure if each query used its best retriever."""
     cutoff: int
+    """How many first hits of a query count in both recalls."""
     union_recall: float
     """Recall of all retrievers' first `cutoff` hits together."""
     best_recall: float

@@ -20,7 +20,7 @@ from harness.evaluation.property_slices import (
     slices_of_pair,
 )
 from harness.evaluation.shown_slices import ShownSlice, shown_slices
-from harness.evaluation.what_follows import Suggestion, suggestion_for
+from harness.evaluation.suggestion import Suggestion, suggestion_for
 from harness.records import NO_SCORES, Manifest, Results
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores

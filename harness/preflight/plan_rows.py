@@ -55,7 +55,7 @@ class PlanRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What planning an experiment needs."""
+    """The experiment that is planned, and the rows that are planned already."""
 
     loaded: LoadedExperiment
     dataset: Dataset
@@ -126,6 +126,7 @@ def _row(
     """
     minutes = throughput.minutes(forecast.calls, forecast.tokens, together=together)
     usd = throughput.usd(forecast.tokens, searches)
+    # The fields of a forecast are those of a row from `texts` to `exact`.
     return PlanRow(retriever, stage, *forecast, usd, minutes)
 
 
@@ -201,7 +202,10 @@ def _forecast_single(encoder: Encoder, texts: list[str]) -> EmbeddingForecast:
 def verification_rows(
     built: BuiltRetriever, dense: Dense, throughput: Throughput, context: PlanContext
 ) -> Iterator[PlanRow]:
-    """Yield the row of texts embedded at the reduced size, beside cut vectors."""
+    """Yield the row of texts that a service also embeds at the reduced size.
+
+    They verify that its vectors may be cut; no row if the vectors are not cut.
+    """
     reduction = dense.reduction
     if reduction.native_encoder is None:
         return

@@ -3,7 +3,8 @@
 - `claims.jsonl`: one entry for each distinct text (text, claims, judge, prompt)
 - `verdicts.jsonl`: one for each claim, passage and judge (claim, passage, verdict,
   judge, prompt)
-- `opinions.jsonl`: the answers to other tasks (task, of, answer, judge, prompt)
+- `opinions.jsonl`: one for each further task, such as "relevance", and the texts that
+  it is about (task, of, answer, judge, prompt)
 - `passages.jsonl`: the passage of each document (id, passage), for rankings
 
 Passages are named by a digest of their text. No text is judged twice: other cutoffs and

@@ -25,8 +25,8 @@ from retrievers.types import (
     without_documents,
 )
 
-QUERY_STAGES = ("embed-queries", "search")
-"""The stages that every query passes."""
+REPLAYED_STAGES = ("embed-queries", "search")
+"""Stages of a query whose counts `replay_costs` repeats for an equal retriever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,14 @@ class ReplayableResult(NamedTuple):
 def answer_queries(
     built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
 ) -> ReplayableResult:
-    """Answer all queries with a retriever, or a part of it; equal work is done once."""
+    """Answer all queries with a retriever, or a part of it; equal work is done once.
+
+    Args:
+        built: the retriever of the experiment.
+        retriever: the same, or one of its parts without a name.
+        state: of the run; the answers are added to it.
+        meter: of the retriever.
+    """
     if state.trial > 1 and not may_vary(retriever):
         state = state.of_trial(1)
     key = (id(retriever), built.conversation, state.trial)
@@ -162,8 +169,10 @@ def _index_and_search(
 
 def _left_out(query: Query, context: RunContext) -> frozenset[str]:
     """Return the documents that are no answers to a query."""
-    own = [query.id] if context.exclude_self else []
-    return frozenset([*own, *query.excluded])
+    excluded = [*query.excluded]
+    if context.exclude_self:
+        excluded.append(query.id)  # a query that is itself a document of the corpus
+    return frozenset(excluded)
 
 
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
@@ -183,5 +192,5 @@ def _drop_low_scores(result: StageResult, min_score: float) -> StageResult:
 
 
 def _query_counts(meter: Meter) -> dict[str, dict[str, float]]:
-    counts = {stage: meter.counts(stage) for stage in QUERY_STAGES}
+    counts = {stage: meter.counts(stage) for stage in REPLAYED_STAGES}
     return {stage: numbers for stage, numbers in counts.items() if numbers}

@@ -54,6 +54,7 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
         return NOT_ESTIMABLE
     difference = (counts.won - counts.lost) / n
     low = _lower_end(counts, difference, alpha)
+    # 0.0 - x, since -x can be -0.0, which would be printed.
     high = 0.0 - _lower_end(counts.swapped, -difference, alpha)
     if mcnemar_p(counts) > alpha:
         low = min(low, 0.0)

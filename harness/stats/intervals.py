@@ -45,7 +45,7 @@ def mean(values: Floats, weights: Floats | None = None) -> float:
     Its sum is rounded once (`math.fsum`).
 
     Args:
-        values: (n,).
+        values: (n,), n >= 1.
         weights: (n,), above 0; None: all alike.
     """
     if weights is None:
@@ -164,7 +164,7 @@ def standard_deviation(values: Floats) -> float:
 
 
 def wilson_interval(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Return Wilson's (1927) score interval of a proportion.
+    """Return Wilson's (1927) score interval of a proportion; n >= 1.
 
     >>> [round(x, 4) for x in wilson_interval(9, 10)[:2]]
     [0.5958, 0.9821]

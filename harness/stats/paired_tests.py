@@ -149,6 +149,8 @@ def non_inferiority_tests(
     # The range is unknown; or it is 0, because no query has a label.
     if not within.span or not pairs:
         return [NOT_SHOWABLE] * len(pairs)
+    # Columns: each retriever, then each again raised by the margin; a pair compares
+    # the raised a with the plain b. The last row is the added query.
     sums = units.sums(np.column_stack(list(scores.values())))
     raised = sums + margin * units.totals[:, None]
     worst = (margin - within.span) * float(units.totals.max())

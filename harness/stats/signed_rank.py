@@ -228,7 +228,7 @@ def with_subsets(counts: Floats, ranks: Integers) -> Floats:
             np.add(sums, lower_sums, out=next_sums)
             sums, next_sums = next_sums, sums
             lower_sums, next_lower_sums = next_lower_sums, lower_sums
-        if members % 2:
+        if members % 2:  # the newest sums are in `following`
             current, following = following, current
     return current[zeros:]
 
