@@ -43,7 +43,9 @@ class AxisEffect:
     """The effect of one value of one axis, over all values of the others."""
 
     axis: str
+    """A key that the sweep varies, such as "chunk.size"."""
     value: str
+    """Its value, as the report shows it."""
     mean: float
     """Mean of all configurations with this value."""
     effect: float
@@ -71,7 +73,9 @@ class SweepChoice:
     """The configuration with the highest mean, and its gain."""
 
     default: str
+    """The retriever that all configurations are compared with."""
     chosen: str
+    """The configuration with the highest mean of those that were tried."""
     configurations: int
     """How many were tried, without the default."""
     gain: float
@@ -91,6 +95,7 @@ class SweepChoice:
     p_value: float
     """One-sided p by max-T over all configurations."""
     method: str
+    """How it was computed: "enumerated" (exact) or "draws"."""
     beats: bool
     """Whether the chosen one is shown to be better than the default.
 

@@ -98,6 +98,11 @@ class Explanation(NamedTuple):
 def explain_results(results: Results, a: str, b: str) -> Explanation:
     """Explain the difference of two retrievers of a results folder.
 
+    Args:
+        results: the folder.
+        a: the name of a retriever.
+        b: that of another.
+
     Raises:
         InputError: a retriever did not finish, or the folder has no scores or no
             properties.

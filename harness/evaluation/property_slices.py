@@ -62,6 +62,7 @@ class SliceName:
     """What the queries of a slice have in common."""
 
     property_name: str
+    """A property of properties.csv, or "field NAME" for a declared field."""
     condition: Condition
     value: PropertyValue
     """The limit of a number; else yes, no, or the text."""

@@ -45,6 +45,11 @@ def suggestion_for(
     """Return what may help the loser on a slice; None if it is unknown.
 
     Words are added only to a loser without them, and vectors likewise.
+
+    Args:
+        name: of the slice on which it loses.
+        loser: the retriever.
+        manifest: has the parts of the loser, and what its models truncated.
     """
     parts = manifest.resolved.retriever_with_parts(loser)
     kinds = _leaf_kinds(parts, manifest)

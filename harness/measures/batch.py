@@ -125,7 +125,13 @@ def batch_in_order(
     rankings: Sequence[Collection[str]],
     largest: int,
 ) -> Batch:
-    """Return the batch of rankings whose documents are in order, best first."""
+    """Return the batch of rankings whose documents are in order, best first.
+
+    Args:
+        judgments: document id -> grade, for each query.
+        rankings: document ids, for each query, each at most once.
+        largest: the largest grade of the whole qrels.
+    """
     lengths = _lengths(rankings)
     pairs = zip(judgments, rankings, strict=True)
     grades = _flatten_lookups(

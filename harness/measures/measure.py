@@ -30,6 +30,7 @@ class Measure:
     """
 
     name: str
+    """A name in `MEASURES`, or own.NAME for a function of the user."""
     cutoff: int | None = None
     """How many of the first hits count; None for all that were stored."""
     params: tuple[tuple[str, Parameter], ...] = ()

@@ -58,7 +58,7 @@ PARAMETER_CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 class ParameterLimits(NamedTuple):
-    """The types of a parameter, and the numbers between which it is."""
+    """The types of a parameter, and the numbers between which it is, ends excluded."""
 
     types: tuple[type, ...]
     above: float

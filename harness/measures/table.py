@@ -23,6 +23,7 @@ class MeasureRow(NamedTuple):
     options: tuple[str, ...]
     """Its parameters; with `groups` it is computed by `group_value` instead."""
     cutoff: Literal["may", "must", "never"] = "may"
+    """Whether its name has a cutoff, as in P@10."""
     without_cutoff: str = ""
     """The name of the measure without a cutoff, if it is another one."""
     binary: Literal["never", "at 1", "always"] = "never"

@@ -38,9 +38,11 @@ class PlanRow(NamedTuple):
     retriever: str
     """"" for a stage that serves all retrievers."""
     stage: str
+    """Its name in costs.csv."""
     texts: int
     """Distinct texts, or a reranker's pairs."""
     cached: int
+    """Those of `texts` that the cache has."""
     calls: int
     """Requests, or a local model's batches."""
     tokens: int
@@ -252,7 +254,14 @@ class RerankingPlan:
     def row(
         self, stage: str, queries: Sequence[str], calls: int, *, cached: bool = False
     ) -> PlanRow:
-        """The row of the pairs of some queries."""
+        """The row of the pairs of some queries.
+
+        Args:
+            stage: its name in costs.csv; only in "rerank" requests are sent together.
+            queries: texts of queries.
+            calls: requests, or batches, that are sent.
+            cached: whether the cache has all pairs.
+        """
         pair_count = self.width * len(queries)
         tokens = 0
         if not cached:

@@ -44,7 +44,14 @@ class Throughput(NamedTuple):
     def minutes(
         self, calls: int, tokens: int, *, together: bool = True
     ) -> float | None:
-        """Minutes of so many requests, sent together or one after another."""
+        """Minutes of so many requests; None if the speed of a local model is unknown.
+
+        Args:
+            calls: requests, or batches.
+            tokens: of all of them.
+            together: whether as many are under way at once as an API allows; else one
+                after another.
+        """
         if not calls:
             return 0.0
         if self.limits is None:

@@ -65,6 +65,11 @@ def seeded_generator(seed: int, purpose: str, units: int) -> np.random.Generator
     nothing else: all measures and pairs share the stream. Another retriever changes no
     other number, and no result depends on earlier draws.
 
+    Args:
+        seed: of the experiment.
+        purpose: what is drawn, such as "signs": each purpose has a stream of its own.
+        units: how many queries or clusters there are.
+
     >>> first, second = (seeded_generator(0, "signs", 13) for _ in range(2))
     >>> bool(first.random() == second.random())
     True

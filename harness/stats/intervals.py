@@ -66,6 +66,12 @@ def student_interval(
     by the delta method, transformed back ("logit"). With clusters or weights, see
     `standard_error`.
 
+    Args:
+        values: (n,), n >= 1.
+        level: confidence of the interval.
+        bounds: the range of the values; None if unknown.
+        units: clusters and weights of the queries; None: every query by itself.
+
     >>> student_interval(np.array([0.5])).method
     'not estimable'
     >>> values = np.array([0.8, 0.9, 1.0, 1.0])
@@ -103,6 +109,7 @@ class StandardError(NamedTuple):
     """The standard error of a mean."""
 
     error: float
+    """The standard error."""
     degrees_of_freedom: float
     """Degrees of freedom of its t distribution."""
     mean: float

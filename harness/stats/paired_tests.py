@@ -143,6 +143,15 @@ def non_inferiority_tests(
     0.02" with p = 1e-10. Below `min_units_for_margin` p = 1. With clusters, these are
     counted instead of queries; the added one is as large as the largest, or has the
     largest weight: with the mean weight, losses on heavy queries passed.
+
+    Args:
+        scores: retriever -> (n,) scores, defined for all.
+        pairs: names of retrievers.
+        within: the margin, and the units of the queries.
+
+    Returns:
+        The test of each pair; `NOT_SHOWABLE` itself if the queries are too few, or the
+        range is unknown.
     """
     margin = within.margin
     units = within.units
@@ -175,7 +184,7 @@ def equivalence_tests(
     """Test, for each pair, that the means differ by less than the margin.
 
     One-sided and uncorrected. These are two tests of `non_inferiority_tests`, one in
-    each direction; the larger p counts.
+    each direction; the larger p counts. The arguments are the same.
     """
     both_directions: list[tuple[str, str]] = []
     for a, b in pairs:

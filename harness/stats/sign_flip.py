@@ -36,7 +36,10 @@ TILT_TOLERANCE = 1e-13
 
 
 class Contrast(NamedTuple):
-    """The sum of column `a` - column `b`, to be tested against zero."""
+    """The sum of column `a` - column `b`, to be tested against zero.
+
+    Both are indices of columns.
+    """
 
     a: int
     b: int
@@ -46,6 +49,7 @@ class FlipTest(NamedTuple):
     """p-values of one contrast."""
 
     two_sided: float
+    """p against the null hypothesis that the mean is zero."""
     greater: float
     """One-sided p against the null hypothesis that the mean is not above zero."""
     method: str
