@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.measures.score import Grades
 from harness.records import RetrieverRecord
-from harness.scoring.grades import Grades
 from harness.scoring.query_units import query_clusters
 from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import Floats

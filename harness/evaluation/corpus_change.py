@@ -78,10 +78,13 @@ class CorpusChange(NamedTuple):
     """What changed in a corpus, and in the retrievers that search it."""
 
     measure: str
+    """The primary measure of both runs."""
     cutoff: int
+    """How many hits of a query are its first hits."""
     documents: ChangedDocuments
     queries: StateQueries
     retrievers: tuple[ChangedRetriever, ...]
+    """Those that are in both runs, in the order of the later one."""
 
 
 def compare_corpus_states(old: Results, new: Results) -> CorpusChange:

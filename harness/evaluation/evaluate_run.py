@@ -36,9 +36,10 @@ from harness.evaluation.property_slices import slices_of_pair
 from harness.evaluation.run_warnings import run_warnings
 from harness.evaluation.verdict import TestRow
 from harness.measures import measure_rankings, parse_measure
+from harness.measures.score import Grades
 from harness.records import Manifest, QueryProperty, QueryRanking
 from harness.scoring.declared_settings import settings_of_run
-from harness.scoring.grades import GradedLabels, Grades
+from harness.scoring.grades import GradedLabels
 from harness.scoring.scores import RankedIds, Scores
 from harness.stats.intervals import mean, standard_deviation
 from harness.stats.looks import current_look, settings_at_look

@@ -163,6 +163,7 @@ class Evaluation(BaseModel):
     look: InterimAnalysis | None = None
     """Which of the planned looks this is; None if none are planned."""
     next_look: PlannedLook | None = None
+    """The planned look to come; None if there is none, or nothing is undecided."""
     judgments: int = 0
     """How many labels the scored queries have: the cost of the verdict."""
     n: int

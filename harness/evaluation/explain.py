@@ -15,14 +15,13 @@ from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.property_slices import (
     Condition,
     PropertySlice,
-    QueryMask,
     SliceName,
     slices_of_pair,
 )
 from harness.evaluation.shown_slices import ShownSlice, shown_slices
 from harness.evaluation.suggestion import Suggestion, suggestion_for
 from harness.records import NO_SCORES, Manifest, Results
-from harness.scoring.scores import Scores
+from harness.scoring.scores import QueryMask, Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import paired_differences
 from harness.stats.settings import Settings

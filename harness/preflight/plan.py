@@ -80,12 +80,12 @@ class RunPlan(NamedTuple):
 
 def _sum_if_known(amounts: Iterable[float | None]) -> float | None:
     """Return the sum; None if any amount is unknown."""
-    total: list[float] = []
+    summands: list[float] = []
     for amount in amounts:
         if amount is None:
             return None
-        total.append(amount)
-    return math.fsum(total)
+        summands.append(amount)
+    return math.fsum(summands)
 
 
 def plan_run(

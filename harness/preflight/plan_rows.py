@@ -198,7 +198,13 @@ def _known_chunks(dense: Dense) -> Chunk | None:
 def _forecast_single(encoder: Encoder, texts: list[str]) -> EmbeddingForecast:
     """One request for each text, past the cache."""
     counts, exact = encoder.count(texts, "query")
-    return EmbeddingForecast(len(texts), 0, len(texts), int(counts.sum()), exact)
+    return EmbeddingForecast(
+        texts=len(texts),
+        cached=0,
+        calls=len(texts),
+        tokens=int(counts.sum()),
+        exact=exact,
+    )
 
 
 def verification_rows(

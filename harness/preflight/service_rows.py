@@ -46,10 +46,19 @@ def _search_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[Servi
             for trial in range(1, built.trials + 1)
         )
         count = len(texts) * built.trials
-        throughput = Throughput(limits=Limits(service.concurrency, 0, 0, 0.0, 0))
+        limits = Limits(service.concurrency, rpm=0, tpm=0, patience=0.0, tokens=0)
         calls = count - cached
-        minutes = throughput.minutes(calls, 0)
-        row = PlanRow(built.name, "search", count, cached, calls, 0, True, 0.0, minutes)
+        row = PlanRow(
+            built.name,
+            "search",
+            texts=count,
+            cached=cached,
+            calls=calls,
+            tokens=0,
+            exact=True,
+            usd=0.0,
+            minutes=Throughput(limits=limits).minutes(calls, 0),
+        )
         yield ServicePlan(row, 1, built.trials, len(texts), is_upper_bound=False)
 
 
@@ -65,7 +74,9 @@ def _agent_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[Servic
         count = query_count * built.trials
         row = _agent_row(built.name, "search", agent, count)
         if _is_finished(built.name, context):
-            row = PlanRow(built.name, "search", count, count, 0, 0, True, 0.0, 0.0)
+            row = row._replace(
+                cached=count, calls=0, tokens=0, exact=True, usd=0.0, minutes=0.0
+            )
         calls = agent.limits.calls
         yield ServicePlan(row, calls, built.trials, query_count, is_upper_bound=True)
         if timed_count:
@@ -79,8 +90,17 @@ def _agent_row(name: str, stage: str, agent: Agent, dialogues: int) -> PlanRow:
     tokens = agent.limits.tokens * dialogues
     throughput = Throughput(limits=agent.model.limits)
     minutes = throughput.minutes(calls, tokens, together=stage == "search")
-    usd = _most_usd(agent, dialogues)
-    return PlanRow(name, stage, dialogues, 0, calls, tokens, False, usd, minutes)
+    return PlanRow(
+        name,
+        stage,
+        texts=dialogues,
+        cached=0,
+        calls=calls,
+        tokens=tokens,
+        exact=False,
+        usd=_most_usd(agent, dialogues),
+        minutes=minutes,
+    )
 
 
 def _most_usd(agent: Agent, dialogues: int) -> float | None:

@@ -179,8 +179,8 @@ def wilson_interval(successes: int, n: int, level: float = 0.95) -> Interval:
     z = float(special.ndtri((1 + level) / 2))
     share = successes / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    spread = math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    reach = z / (1 + z * z / n) * spread
+    deviation = math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    reach = z / (1 + z * z / n) * deviation
     low = 0.0 if successes == 0 else centre - reach
     high = 1.0 if successes == n else centre + reach
     return Interval(low, high, "wilson")

@@ -139,8 +139,8 @@ def _newcombe_variance(area: float, units: RocUnits) -> float:
     m = len(units.positives)
     n = len(units.negatives)
     others = (m + n) / 2 - 1
-    spread = 1 + others * (1 - area) / (2 - area) + others * area / (1 + area)
-    return area * (1 - area) * spread / (m * n)
+    factor = 1 + others * (1 - area) / (2 - area) + others * area / (1 + area)
+    return area * (1 - area) * factor / (m * n)
 
 
 def compare_roc_areas(
