@@ -55,15 +55,20 @@ class RunState:
     def result_of(self, name: str, part: Retriever) -> StageResult:
         """The answers of a retriever of the experiment, for one that uses it.
 
-        If it has fewer trials, those of its first one.
+        They are those of the present trial; if it has fewer, those of its first one.
+
+        Args:
+            name: of the retriever.
+            part: the retriever itself.
         """
         conversation = self.retrievers[name].conversation
         for trial in (self.trial, 1):
             result = self.results.get((id(part), conversation, trial))
             if result is not None:
                 return result
-        trials = self.runs[name].trials
-        return StageResult(trials[min(self.trial, len(trials)) - 1])
+        trials = self.runs[name].trials  # it is reused: it has not answered in this run
+        index = self.trial - 1
+        return StageResult(trials[index if index < len(trials) else 0])
 
 
 class ReplayableResult(NamedTuple):
@@ -98,9 +103,11 @@ def answer_queries(
     else:
         result = _index_and_search(built, retriever, state, meter)
     result = keep_passages(result, state.resources.corpus, state.context, meter)
+    # `retriever` may be a copy by now, with replayed parts: the key has the original.
     is_whole = key[0] == id(built.retriever)
     if is_whole and built.min_score is not None:
         result = _drop_low_scores(result, built.min_score)
+    # The meter has notes and counts already; an equal retriever has another meter.
     state.results[key] = replace(
         result, notes=meter.notes(), per_query=_query_counts(meter)
     )

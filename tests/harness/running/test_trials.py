@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -159,6 +160,23 @@ def test_trials_survive_a_run_of_one_retriever(tmp_path: Path, turns: str) -> No
     after = run(tmp_path / "small.toml", RunOptions(tmp_path / "out", only=("bm25",)))
     assert scores(after, "tool", "P@2") == before
     assert len(after.trials("tool")) == 3
+
+
+def test_a_fusion_run_alone_has_the_same_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: str
+) -> None:
+    """One of its parts has two trials, the other three."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    name = module(folder, monkeypatch, TURNS.format(turns=[FISH, APPLE, CAR]))
+    other = turns.replace('"tool"', '"other"')
+    other = re.sub('call = ".*:', f'call = "{name}:', other)
+    fused = '\n[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["tool", "other"]\n'
+    ran(tmp_path, f"{turns}trials = 2\n{other}trials = 3\n{fused}")
+    rankings_file = tmp_path / "out" / "small" / "rankings" / "both.jsonl"
+    before = rankings_file.read_text(encoding="utf-8")
+    run(tmp_path / "small.toml", RunOptions(tmp_path / "out", only=("both",)))
+    assert rankings_file.read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize(
