@@ -209,7 +209,10 @@ def _scores_of_both(
     for name in retrievers:
         columns[f"{name} before"] = before.values[primary][name]
         columns[f"{name} after"] = after.values[primary][name]
-    return replace(after, values={primary: columns})
+    # In a state with averages of trials no measure is 0 or 1.
+    return replace(
+        after, values={primary: columns}, binary=after.binary & before.binary
+    )
 
 
 def _relevant(results: Results, query_id: str) -> frozenset[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from harness import records
 from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.evaluation.join_folders import score_folders
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
@@ -133,6 +134,27 @@ def test_a_missing_evaluation_finds_the_spread_again(
     after = read_or_evaluate(records.read_results(results.folder))
     assert after.trial_means == before
     assert after.recomputed
+
+
+def test_a_missing_evaluation_is_computed_alike(tmp_path: Path, turns: str) -> None:
+    """Averages of 0 and 1 are neither: Success@1 is no measure of 0 and 1 here."""
+    results = ran(tmp_path, turns + "trials = 3\n")
+    before = read_or_evaluate(results)
+    assert before.summary["Success@1"]["tool"].ci_method != "wilson"
+    (results.folder / "evaluation.json").unlink()
+    after = read_or_evaluate(records.read_results(results.folder))
+    assert after.model_copy(update={"recomputed": False}) == before
+
+
+def test_averages_stay_averages_beside_another_folder(
+    tmp_path: Path, turns: str
+) -> None:
+    folder = ran(tmp_path, turns + "trials = 3\n").folder
+    path = small.experiment(tmp_path, name="words", retrievers=small.BM25)
+    words = run(path, RunOptions(tmp_path / "out")).folder
+    scores = score_folders([words, folder], ["Success@1"])
+    assert not scores.is_binary("Success@1")
+    assert list(scores.trial_means) == ["tool"]
 
 
 def test_a_fusion_has_the_trials_of_its_part(tmp_path: Path, turns: str) -> None:
