@@ -32,6 +32,7 @@ class Silence(Enum):
     """Why no slice is named."""
 
     NOTHING_FOUND = "nothing found"
+    """Slices were tested, and none is shown to differ from the other queries."""
     NO_SLICES = "no slices"
     """No property divides the queries into parts of ten or more."""
     MODEL_ALONE = "model alone"

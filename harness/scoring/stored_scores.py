@@ -68,12 +68,12 @@ def stored_scores(results: Results) -> Scores:
 
 def averaged_retrievers(manifest: Manifest) -> frozenset[str]:
     """Return the retrievers whose scores are averages of several trials."""
-    names: set[str] = set()
-    for name in manifest.finished:
-        trials = manifest.retrievers[name].provenance.answers.trials
+    averaged: set[str] = set()
+    for retriever in manifest.finished:
+        trials = manifest.retrievers[retriever].provenance.answers.trials
         if trials is not None and trials > 1:
-            names.add(name)
-    return frozenset(names)
+            averaged.add(retriever)
+    return frozenset(averaged)
 
 
 def _stored_columns(results: Results) -> list[ScoreColumn]:
