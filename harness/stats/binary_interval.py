@@ -231,9 +231,9 @@ def _binomial(n: int) -> Binomial:
     low = 0
     high = n
     if n > MAX_FULL_COUNT:
-        reach = WINDOW_DEVIATIONS * math.sqrt(n) / 2
-        low = max(0, math.floor(n / 2 - reach))
-        high = min(n, math.ceil(n / 2 + reach))
+        half_width = WINDOW_DEVIATIONS * math.sqrt(n) / 2
+        low = max(0, math.floor(n / 2 - half_width))
+        high = min(n, math.ceil(n / 2 + half_width))
     numbers = np.arange(low, high + 1, dtype=np.float64)
     log_chances = (
         special.gammaln(n + 1)

@@ -102,10 +102,10 @@ def roc_area(
     variance = float(_area_covariance([placements], units)[0, 0])
     if 0 < area < 1 and variance > 0:
         z = float(special.ndtri((1 + level) / 2))
-        reach = z * np.sqrt(variance) / (area * (1 - area))
+        half_width = z * np.sqrt(variance) / (area * (1 - area))
         logit = special.logit(area)
-        low = min(low, float(special.expit(logit - reach)))
-        high = max(high, float(special.expit(logit + reach)))
+        low = min(low, float(special.expit(logit - half_width)))
+        high = max(high, float(special.expit(logit + half_width)))
     return RocArea(area, low, high)
 
 

@@ -55,9 +55,9 @@ def simultaneous_intervals(
         if estimate is None or c is None:
             intervals.append(NOT_ESTIMABLE)
             continue
-        reach = c * estimate.error
-        low = estimate.mean - reach
-        high = estimate.mean + reach
+        half_width = c * estimate.error
+        low = estimate.mean - half_width
+        high = estimate.mean + half_width
         if bounds is not None:
             low = max(low, bounds.low)
             high = min(high, bounds.high)
