@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from harness.english import count_of, first_names
 from harness.preflight.judging_plan import JudgingPlan
 from harness.preflight.plan import PlannedModel, PlanTotal, RunPlan
-from harness.preflight.service_rows import AskedPlan
+from harness.preflight.service_rows import ServicePlan
 from harness.preflight.throughput import REQUEST_SECONDS
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.types import Limits
@@ -81,8 +81,8 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
             "embedded"
         )
     yield from _models_notes(plan.models)
-    for asked in plan.asked:
-        yield _asked_sentence(asked)
+    for service in plan.services:
+        yield _service_sentence(service)
     if plan.judging is not None:
         yield _judge_note(plan.judging)
     if any(row.minutes is None for row in plan.rows):
@@ -122,16 +122,16 @@ def _model_notes(model: PlannedModel) -> Iterator[str]:
         yield "documents count uncut, since chunk.call is not run"
 
 
-def _asked_sentence(asked: AskedPlan) -> str:
+def _service_sentence(plan: ServicePlan) -> str:
     """Return calls, tokens and dollars of a service or an agent, in words."""
-    row = asked.row
+    row = plan.row
     if not row.calls:
         return f"{row.retriever}: all its answers are cached"
-    factors = [count_of(asked.calls, "call")]
-    if asked.trials != 1:
-        factors.append(f"{asked.trials} trials")
-    product = " x ".join([*factors, count_of(asked.queries, "query")])
-    if not asked.is_upper_bound:
+    factors = [count_of(plan.calls, "call")]
+    if plan.trials != 1:
+        factors.append(f"{plan.trials} trials")
+    product = " x ".join([*factors, count_of(plan.queries, "query")])
+    if not plan.is_upper_bound:
         return f"{row.retriever}: {product}, {row.calls:,} not cached"
     tokens = amount_text(row.tokens, 0, "")
     dollars = amount_text(row.usd, 4, "")

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.measures.score import Grades
 from harness.records import RetrieverRecord
-from harness.scoring.grades import Grades
 from harness.scoring.query_units import query_clusters
 from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import Floats
@@ -91,7 +91,7 @@ class Abstention:
 LOST_SUCCESS_SHARE = 0.05
 """Share of the successful answerable queries that a floor may lose."""
 THRESHOLD_FOLDS = 5
-"""Parts for cross-fitting: each floor is set by four fifths of the queries."""
+"""Folds for cross-fitting: each floor is set by four fifths of the queries."""
 
 
 def comparable_retrievers(retrievers: Sequence[RetrieverRecord]) -> tuple[str, ...]:

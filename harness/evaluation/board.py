@@ -17,6 +17,11 @@ MAX_BOARD_ROWS = 16
 Standing = Literal[
     "leader", "good", "open", "same", "worse", "baseline", "better", "failed"
 ]
+"""What is shown of a retriever against the reference: the leader, or the baseline.
+
+"good": it is within the margin. "open": undecided. "same": undecided, since no query
+differs. "better" and "baseline" occur only with a baseline, "leader" only without.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,6 @@ class BoardRow:
 
     retriever: str
     standing: Standing
-    """What is shown of it against the reference: the leader, or the baseline."""
     mean: float | None
     """Its mean; None if the retriever failed."""
     difference: float | None = None
@@ -67,7 +71,9 @@ class Board:
     Rows are ahead of it, else behind the leader.
     """
     level: float
+    """Confidence of the intervals, for all rows at once."""
     margin: float | None
+    """The declared margin of equivalence; None if none is."""
     rows: tuple[BoardRow, ...]
     """The retrievers in the order of their means; those that failed are last."""
 

@@ -29,6 +29,7 @@ class BoardInterval:
     """None if it cannot be estimated."""
     high: float | None
     method: str
+    """As in `Interval`."""
 
 
 def board_intervals(

@@ -23,6 +23,7 @@ class Choice:
     Maymin 1987; Hung & Fithian 2019). 1 if the test does not find the leader better.
     """
     is_made: bool
+    """Whether `p_choice` is at most the level, and something may be claimed at all."""
 
 
 def choose_leader(

@@ -58,6 +58,13 @@ def compare_set_folders(
 ) -> SharedSetsComparison:
     """Compare the retrievers of several such folders on the data sets that they share.
 
+    Args:
+        folders: each with results of several data sets.
+        measures: names of measures, the first decides; empty for those that the
+            experiments have.
+        baseline: each other retriever is compared with it; None compares all pairs.
+        settings: the tests; the looks are counted on each data set.
+
     Raises:
         InputError: no data set is in all folders, or no retriever has the baseline's
             name.

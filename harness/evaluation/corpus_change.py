@@ -53,7 +53,7 @@ class ChangedRetriever(NamedTuple):
     reason: LabelReason | None
     """Why the difference is undecided, if labels are missing."""
     displaced: int
-    """How many queries lost a relevant first hit to a new document that is not."""
+    """How many queries lost a relevant first hit to a new, irrelevant document."""
 
     @property
     def verdict(self) -> Verdict:
@@ -78,10 +78,13 @@ class CorpusChange(NamedTuple):
     """What changed in a corpus, and in the retrievers that search it."""
 
     measure: str
+    """The primary measure of both runs."""
     cutoff: int
+    """How many hits of a query are its first hits."""
     documents: ChangedDocuments
     queries: StateQueries
     retrievers: tuple[ChangedRetriever, ...]
+    """Those that are in both runs, in the order of the later one."""
 
 
 def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
@@ -206,7 +209,10 @@ def _scores_of_both(
     for name in retrievers:
         columns[f"{name} before"] = before.values[primary][name]
         columns[f"{name} after"] = after.values[primary][name]
-    return replace(after, values={primary: columns})
+    # In a state with averages of trials no measure is 0 or 1.
+    return replace(
+        after, values={primary: columns}, binary=after.binary & before.binary
+    )
 
 
 def _relevant(results: Results, query_id: str) -> frozenset[str]:
@@ -229,7 +235,7 @@ def _count_displaced(
     relevant: dict[str, frozenset[str]],
     new_documents: AbstractSet[str],
 ) -> int:
-    """Count the queries that lost a relevant document to a new one that is not.
+    """Count the queries that lost a relevant document to a new, irrelevant one.
 
     Args:
         before: query id -> the first hits in the earlier state.

@@ -65,6 +65,10 @@ def summarize_retrievers(
 ) -> dict[str, dict[str, ScoreSummary]]:
     """Describe every retriever on every measure on which it has a value.
 
+    Args:
+        scores: of the retrievers.
+        level: confidence of the intervals.
+
     Returns:
         Measure -> retriever -> its statistics.
     """

@@ -36,9 +36,10 @@ from harness.evaluation.property_slices import slices_of_pair
 from harness.evaluation.run_warnings import run_warnings
 from harness.evaluation.verdict import TestRow
 from harness.measures import measure_rankings, parse_measure
+from harness.measures.score import Grades
 from harness.records import Manifest, QueryProperty, QueryRanking
 from harness.scoring.declared_settings import settings_of_run
-from harness.scoring.grades import GradedLabels, Grades
+from harness.scoring.grades import GradedLabels
 from harness.scoring.scores import RankedIds, Scores
 from harness.stats.intervals import mean, standard_deviation
 from harness.stats.looks import current_look, settings_at_look
@@ -57,7 +58,7 @@ class EvaluationInput(NamedTuple):
     """Scores of the retrievers that finished, on one query or more."""
     graded: GradedLabels
     queries: Mapping[str, Query]
-    """Every scored query, by id; their fields make slices."""
+    """The queries by id, scored or not; their fields make slices."""
     prices: RetrieverPrices
     rankings: Mapping[str, Callable[[], Iterable[QueryRanking]]] = {}
     """Retriever -> a function that reads its rankings, of those that finished."""
@@ -187,8 +188,9 @@ def _primary_cutoff(scores: Scores) -> int:
 def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
     """Return what a router, and a union of all retrievers, could reach at most.
 
-    Both are means over the queries with a relevant document. None with fewer than two
-    retrievers, without such a query, if every score is 0, or if less may be better.
+    The router's is a mean over the queries with a value from every retriever, recall
+    over those with a relevant document. None with fewer than two retrievers, without
+    a relevant document, if every score is 0, or if less may be better.
     """
     relevant = {
         query_id: judged for query_id, judged in run.graded.grades.items() if judged

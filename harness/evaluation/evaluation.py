@@ -28,6 +28,7 @@ STANDING_BY_VERDICT: Mapping[Verdict, Standing] = {
     Verdict.EQUIVALENT: "good",
     Verdict.UNDECIDED: "open",
 }
+"""Verdict on a retriever against the declared baseline -> its standing."""
 
 
 MIN_SWEEP_QUERIES = 50
@@ -42,7 +43,9 @@ class AxisEffect:
     """The effect of one value of one axis, over all values of the others."""
 
     axis: str
+    """A key that the sweep varies, such as "chunk.size"."""
     value: str
+    """Its value, as the report shows it."""
     mean: float
     """Mean of all configurations with this value."""
     effect: float
@@ -70,7 +73,9 @@ class SweepChoice:
     """The configuration with the highest mean, and its gain."""
 
     default: str
+    """The retriever that all configurations are compared with."""
     chosen: str
+    """The configuration with the highest mean of those that were tried."""
     configurations: int
     """How many were tried, without the default."""
     gain: float
@@ -78,7 +83,7 @@ class SweepChoice:
     expected: float | None
     """The gain to expect on new queries from such a choice, cross-fitted.
 
-    None if all queries are in one part.
+    None if all queries are in one fold.
     """
     expected_error: float | None
     """Its standard error; None if it cannot be estimated."""
@@ -90,6 +95,7 @@ class SweepChoice:
     p_value: float
     """One-sided p by max-T over all configurations."""
     method: str
+    """How it was computed: "enumerated" (exact) or "draws"."""
     beats: bool
     """Whether the chosen one is shown to be better than the default.
 
@@ -113,11 +119,12 @@ class SweepChoice:
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What no choice among the retrievers can exceed, chance included."""
+    """What no choice among the retrievers can exceed, not even by luck."""
 
     best_per_query: float
     """Mean of the primary measure if each query used its best retriever."""
     cutoff: int
+    """How many first hits of a query count in both recalls."""
     union_recall: float
     """Recall of all retrievers' first `cutoff` hits together."""
     best_recall: float
@@ -156,6 +163,7 @@ class Evaluation(BaseModel):
     look: InterimAnalysis | None = None
     """Which of the planned looks this is; None if none are planned."""
     next_look: PlannedLook | None = None
+    """The planned look to come; None if there is none, or nothing is undecided."""
     judgments: int = 0
     """How many labels the scored queries have: the cost of the verdict."""
     n: int

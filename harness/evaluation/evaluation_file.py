@@ -11,12 +11,15 @@ from pydantic import ValidationError
 from harness.evaluation.costs import price_points
 from harness.evaluation.evaluate_run import EvaluationInput, evaluate_run
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.run_warnings import trials_by_retriever
 from harness.measures import parse_measure
 from harness.records import Manifest, Results, new_text_file
 from harness.scoring.grades import grade_labels
 from harness.scoring.rescore import relevance_by_rule, rescore
-from harness.scoring.stored_scores import stored_judged_shares, stored_scores
+from harness.scoring.stored_scores import (
+    averaged_retrievers,
+    stored_judged_shares,
+    stored_scores,
+)
 from retrievers.errors import HarnessError
 from retrievers.files.text_files import file_digest
 
@@ -46,7 +49,7 @@ def _read_or_evaluate(results: Results) -> Evaluation:
     scores = stored_scores(results)
     judged_shares = stored_judged_shares(results, scores.primary)
     trial_means: Mapping[str, tuple[float, ...]] = {}
-    if any(trials > 1 for trials in trials_by_retriever(results.manifest).values()):
+    if averaged_retrievers(results.manifest):
         # scores.csv has averages of the trials: their means are scored again.
         primary = [parse_measure(scores.primary)]
         relevance = relevance_by_rule(results)

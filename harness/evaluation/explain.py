@@ -15,14 +15,13 @@ from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.property_slices import (
     Condition,
     PropertySlice,
-    QueryMask,
     SliceName,
     slices_of_pair,
 )
 from harness.evaluation.shown_slices import ShownSlice, shown_slices
-from harness.evaluation.what_follows import Suggestion, suggestion_for
+from harness.evaluation.suggestion import Suggestion, suggestion_for
 from harness.records import NO_SCORES, Manifest, Results
-from harness.scoring.scores import Scores
+from harness.scoring.scores import QueryMask, Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import paired_differences
 from harness.stats.settings import Settings
@@ -33,6 +32,7 @@ class Silence(Enum):
     """Why no slice is named."""
 
     NOTHING_FOUND = "nothing found"
+    """Slices were tested, and none is shown to differ from the other queries."""
     NO_SLICES = "no slices"
     """No property divides the queries into parts of ten or more."""
     MODEL_ALONE = "model alone"
@@ -97,6 +97,11 @@ class Explanation(NamedTuple):
 
 def explain_results(results: Results, a: str, b: str) -> Explanation:
     """Explain the difference of two retrievers of a results folder.
+
+    Args:
+        results: the folder.
+        a: the name of a retriever.
+        b: that of another.
 
     Raises:
         InputError: a retriever did not finish, or the folder has no scores or no

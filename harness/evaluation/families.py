@@ -168,6 +168,11 @@ def ideal_reranking(
 ) -> list[str]:
     """Return the first `depth` candidates by their grades, then the others.
 
+    Args:
+        doc_ids: the candidates, best first.
+        grades: document id -> grade.
+        depth: how many the reranker reorders; None: all.
+
     >>> ideal_reranking(["a", "b", "c", "d"], {"b": 1, "c": 2, "d": 3}, 3)
     ['c', 'b', 'a', 'd']
     """

@@ -426,6 +426,7 @@ class Gate:
 
     outcome: GateOutcome
     n: int
+    """How many queries both retrievers have a value for."""
     clusters: int | None
     """How many clusters the queries have; None if none are declared."""
     baseline_mean: float
@@ -433,6 +434,7 @@ class Gate:
     mean_difference: float
     """mean(challenger) - mean(baseline)."""
     margin: float
+    """The loss of the mean that is acceptable, in points of the measure."""
     p_value: float | None
     """One-sided p of the test against the margin.
 

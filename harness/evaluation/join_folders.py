@@ -251,21 +251,27 @@ def _join_columns(
         ranges[measure] = max(folder_ranges, key=_span)
     rankings = {}
     judged_shares: dict[str, float] = {}
+    trial_means: dict[str, tuple[float, ...]] = {}
     for name, retriever in retrievers.items():
         scores = retriever.folder.scores
         rankings[name] = scores.rankings[retriever.name]
         if retriever.name in scores.judged_shares:
             judged_shares[name] = scores.judged_shares[retriever.name]
+        if retriever.name in scores.trial_means:
+            trial_means[name] = scores.trial_means[retriever.name]
     return replace(
         first,
         values=values,
         ranges=ranges,
+        # In a folder with averages of trials no measure is 0 or 1.
+        binary=first.binary.intersection(*(folder.scores.binary for folder in folders)),
         identical=identical_ranking_pairs(
             values[first.primary], rankings, queries=first.ids, cutoff=cutoff
         ),
         judged_by_people=all(folder.scores.judged_by_people for folder in folders),
         rankings=rankings,
         judged_shares=judged_shares,
+        trial_means=trial_means,
     )
 
 

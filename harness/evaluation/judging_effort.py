@@ -22,7 +22,7 @@ POOL_DEPTH = 5
 """Hits of each retriever that are proposed to be labelled."""
 
 
-class PooledQuery(NamedTuple):
+class QueryEffort(NamedTuple):
     """A query, and how many documents people would judge."""
 
     query_id: str
@@ -34,7 +34,7 @@ class JudgingEffort(NamedTuple):
 
     pairs: int
     """Different documents among the first hits of any retriever, over all queries."""
-    queries: tuple[PooledQuery, ...]
+    queries: tuple[QueryEffort, ...]
     """At most ten queries, first those whose rankings share the fewest documents."""
 
     @property
@@ -83,7 +83,7 @@ def judging_effort(results: Results, depth: int = DEFAULT_CUTOFF) -> JudgingEffo
     for read_rankings in rankings_by_retriever(results).values():
         for query_id, documents in read_rankings().items():
             pools[query_id].update(documents[:depth])
-    pooled = [PooledQuery(query_id, len(pool)) for query_id, pool in pools.items()]
+    pooled = [QueryEffort(query_id, len(pool)) for query_id, pool in pools.items()]
     pooled.sort(key=lambda query: (-query.documents, query.query_id))
     pairs = sum(query.documents for query in pooled)
     return JudgingEffort(pairs, tuple(pooled[:MAX_LISTED_QUERIES]))

@@ -62,7 +62,9 @@ class EquivalenceTest(NamedTuple):
     """The test of a pair's equivalence, with the corrected p."""
 
     test: FlipTest
+    """The test in the direction of the larger p, which is its `greater`."""
     p_adjusted: float
+    """That p, corrected by Holm over the family."""
 
 
 EquivalenceTests = Mapping[tuple[str, str], EquivalenceTest]

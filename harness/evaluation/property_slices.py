@@ -22,6 +22,7 @@ from harness.records import (
     QueryProperty,
     value_text,
 )
+from harness.scoring.scores import QueryMask
 from retrievers.ids import CONTROL_CHARACTERS
 from retrievers.types import Query
 
@@ -29,9 +30,6 @@ FIELD_PREFIX = "field "
 """Comes before the name of a declared field, as in the families of tests.csv."""
 MIN_SLICE_QUERIES = 10
 """Queries below which a slice is not tested."""
-
-QueryMask = npt.NDArray[np.bool_]
-"""(n,): whether each query is in a slice."""
 
 
 class Condition(Enum):
@@ -62,6 +60,7 @@ class SliceName:
     """What the queries of a slice have in common."""
 
     property_name: str
+    """A property of properties.csv, or "field NAME" for a declared field."""
     condition: Condition
     value: PropertyValue
     """The limit of a number; else yes, no, or the text."""
@@ -103,6 +102,7 @@ class PropertySlice:
 
     name: SliceName
     mask: QueryMask
+    """(n,): the queries of the slice."""
     others: SliceName | None
     """What all other queries have in common; None if some lack the property."""
 

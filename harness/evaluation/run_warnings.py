@@ -113,7 +113,7 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     only once.
     """
     unknown: list[str] = []
-    for name, trials in trials_by_retriever(manifest).items():
+    for name, trials in _trials_by_retriever(manifest).items():
         answers = manifest.retrievers[name].provenance.answers
         compared = answers.compared or 0
         if answers.changed:
@@ -124,7 +124,7 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         yield UnknownRepeatability(tuple(unknown))
 
 
-def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
+def _trials_by_retriever(manifest: Manifest) -> dict[str, int]:
     """Return how often each retriever was asked.
 
     Only those that finished and may answer differently each time.

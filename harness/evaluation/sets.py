@@ -38,7 +38,9 @@ class PairOnSets:
     p_value: float
     """Two-sided p on these sets: signs are flipped within them."""
     p_adjusted: float
+    """The p corrected over all pairs."""
     method: str
+    """How `p_value` was computed, as in `FlipTest`."""
     verdict: Verdict
     """The verdict on a against b, on these sets alone."""
     new_sets: NewSetsDifference | None

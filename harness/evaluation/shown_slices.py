@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.evaluation.property_slices import PropertySlice, QueryMask
+from harness.evaluation.property_slices import PropertySlice
+from harness.scoring.scores import QueryMask
 from harness.stats.differences import Floats
 from harness.stats.settings import Settings
 from harness.stats.slice_contrasts import (

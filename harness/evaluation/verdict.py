@@ -182,11 +182,13 @@ class Comparison:
     """Matched-pairs rank-biserial correlation; None if no query differs."""
     finding: Finding
     role: TestRole
+    """"confirmatory" on the primary measure, else "exploratory"."""
     p_minimum_adjusted: float | None
     """The smallest possible adjusted p, the others as observed."""
     p_randomization: float
     """The p of the two-sided sign-flip test of the mean."""
     ci_method: str
+    """How the interval was computed, as in `Interval`."""
     p_randomization_adjusted: float
     """`p_randomization`, corrected like the p of the deciding test."""
     clusters: int | None
@@ -251,12 +253,14 @@ class TestRow:
     __test__ = False  # pytest: a row, no test class
 
     family: str
+    """"equivalence", "rerank uplift", "sweep", or a property that makes slices."""
     measure: str
     a: str
     b: str
     n: int
     """How many queries count; of a slice, those in it."""
     statistic: float | None
+    """The statistic of the test; None if only its p is stored."""
     p_value: float
     p_adjusted: float
     """The p corrected within the family and the measure."""

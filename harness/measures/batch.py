@@ -125,7 +125,13 @@ def batch_in_order(
     rankings: Sequence[Collection[str]],
     largest: int,
 ) -> Batch:
-    """Return the batch of rankings whose documents are in order, best first."""
+    """Return the batch of rankings whose documents are in order, best first.
+
+    Args:
+        judgments: document id -> grade, for each query.
+        rankings: document ids, for each query, each at most once.
+        largest: the largest grade of the whole qrels.
+    """
     lengths = _lengths(rankings)
     pairs = zip(judgments, rankings, strict=True)
     grades = _flatten_lookups(
@@ -175,10 +181,12 @@ def batch_by_score(
     )
     grades = np.full(table.shape, UNJUDGED_GRADE, dtype=np.int64)
     grades[rows, ranks] = judged_hits.grades
+    # Equal scores are rare: only their rankings are sorted by document ids.
     for row in np.unique(rows[tied]).tolist():
         ids = list(hits[row])
         descending_ids = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         by_id = np.array(descending_ids)
+        # A stable sort keeps this order among equal scores.
         by_score = by_id[np.argsort(table[row, by_id], kind="stable")].tolist()
         judged = judgments[row]
         grades[row, : len(ids)] = [
@@ -232,7 +240,10 @@ def _find_judged_hits(
 
 
 def _sort_keys(scores: Floats, *, single: bool) -> Array:
-    """Return numbers that rise where scores fall, in the comparison's precision."""
+    """Return numbers that rise where scores fall, in the comparison's precision.
+
+    Scores beyond 32-bit floats become infinite, and so equal, as in trec_eval.
+    """
     with np.errstate(over="ignore"):
         return np.negative(
             scores, dtype=np.float32 if single else np.float64, casting="same_kind"
@@ -256,6 +267,8 @@ def _ranks_in_rows(table: Array, rows: Ints, keys: Array) -> RowRanks:
         rows: (k,): the row of each number, which contains it.
         keys: (k,): the numbers.
     """
+    # A power of two, so that each step halves every row alike. It is wider than the
+    # table: an infinity ends each row, with which its last number is compared below.
     width = 1 << table.shape[1].bit_length()
     rising = np.full((len(table), width), np.inf, dtype=table.dtype)
     rising[:, : table.shape[1]] = table

@@ -63,7 +63,7 @@ def true_share(verdicts: Sequence[Truth]) -> float | None:
 def rank_precision(verdicts: Sequence[Truth], epsilon: float = 0.0) -> float | None:
     """The sum of the precision at each true verdict / (their number + epsilon).
 
-    0 without any, None if unknown verdicts make a difference.
+    0 without any, None if unknown verdicts make a difference. RAGAS's epsilon is 1e-10.
 
     >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2
     True

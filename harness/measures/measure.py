@@ -13,8 +13,7 @@ Parameter = str | int | float
 OWN_PREFIX = "own."
 """Prefix of the names of measures that are functions of the user."""
 CLAIM_MEASURES = frozenset({"ClaimRecall", "ClaimPrecision"})
-"""Measures that use no labels."""
-
+"""Measures that are defined only for claims, and use no labels."""
 SPAN_MEASURE = "IoU"
 """The measure that is defined only for labelled spans."""
 
@@ -31,12 +30,13 @@ class Measure:
     """
 
     name: str
+    """A name in `MEASURES`, or own.NAME for a function of the user."""
     cutoff: int | None = None
     """How many of the first hits count; None for all that were stored."""
     params: tuple[tuple[str, Parameter], ...] = ()
     """Name and value of each parameter that does not have its default."""
     function: object = field(default=None, compare=False, repr=False)
-    """The user's function, if it is in this process."""
+    """The `OwnFunction` of a user's measure; None for ours, or in another process."""
 
     def __str__(self) -> str:
         text = self.name
@@ -48,7 +48,7 @@ class Measure:
         return text
 
     def get(self, key: str) -> Parameter | None:
-        """The parameter `key`; None if it has its default."""
+        """The parameter `key`; None if it has its default, or there is no such one."""
         return dict(self.params).get(key)
 
     @property
@@ -63,7 +63,7 @@ class Measure:
 
     @property
     def value_limits(self) -> tuple[float, float]:
-        """The least and the largest value of the user's own measure."""
+        """The least and the largest value of the user's own measure; else 0 and 1."""
         low = self.get("low")
         high = self.get("high")
         return 0.0 if low is None else float(low), 1.0 if high is None else float(high)
@@ -143,7 +143,9 @@ def measure(
 def own_value(
     measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = ""
 ) -> float:
-    """Score one ranking by a measure of the user's own; NaN if nothing is judged.
+    """Score one ranking by a measure of the user's own.
+
+    The least value for an empty ranking; else NaN if nothing is judged.
 
     Args:
         measure: with the user's function.

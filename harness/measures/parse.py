@@ -47,7 +47,7 @@ Ideal = Literal["judged", "retrieved", "retrieved-all"]
 MEASURE_PATTERN = re.compile(
     r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL
 )
-"""NAME(parameters)@cutoff, such as nDCG(gain=exponential)@10."""
+"""NAME(parameters)@cutoff, such as nDCG(dcg='exp-log2')@10."""
 PARAMETER_CHOICES: Mapping[str, tuple[str, ...]] = {
     "dcg": ("log2", "exp-log2"),
     "ideal": ("judged", "retrieved", "retrieved-all"),
@@ -58,7 +58,7 @@ PARAMETER_CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 class ParameterLimits(NamedTuple):
-    """The types of a parameter, and the numbers between which it is."""
+    """The types of a parameter, and the numbers between which it is, ends excluded."""
 
     types: tuple[type, ...]
     above: float
@@ -197,6 +197,7 @@ def _measure_name(text: str, written_name: str) -> str:
     names_in_lower_case = {name.lower(): name for name in MEASURES}
     if alias.lower() in names_in_lower_case:
         return names_in_lower_case[alias.lower()]
+    # Other tools write the cutoff into the name: recall_10, ndcg_at_10, map_cut_10.
     bare_name = re.sub(r"(_at)?_?\d*$", "", lower_name).replace("_", "")
     our_name = MEASURE_ALIASES.get(bare_name) or OTHER_TOOLS_NAMES.get(bare_name)
     remedy = did_you_mean(lower_name, MEASURES)

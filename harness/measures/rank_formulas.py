@@ -140,6 +140,7 @@ def precision_at_r(batch: Batch, measure: Measure) -> Floats:
     """
     relevant = batch.relevant_counts(measure.rel)
     hits_so_far = batch.hits_so_far(measure.rel)
+    # The array ends at the longest list: beyond, no list has further hits.
     last_index = np.clip(relevant, 1, hits_so_far.shape[1]) - 1
     hits = hits_so_far[np.arange(len(batch)), last_index]
     return share_of(np.where(relevant > 0, hits, 0), relevant)

@@ -51,7 +51,11 @@ class MeasureValues:
     query_ids: tuple[str, ...]
     """Every judged query, in the order of the judgments."""
     values: Floats
-    """(measures, queries), read-only; NaN where a measure by claims is undefined."""
+    """(measures, queries), read-only; NaN where a measure is undefined.
+
+    That is a measure by claims, of labelled spans, or of the user's own, for a query
+    that has no claims, no spans, or no labels.
+    """
     largest_grade: int
     """The largest grade in the judgments: the G of ERR."""
 
@@ -136,6 +140,8 @@ def measure_rankings(
     [[0.5], [0.5]]
     """
     all_measures = tuple(measures)
+    # Claims and passages are for measures that read them; without them these stay
+    # among the arrays, where their rows in `table` refuse them.
     array_measures: list[Measure] = []
     for measure in all_measures:
         uses_claims = claims is not None and measure.uses_claims
@@ -237,14 +243,15 @@ def measure_run(
     without judgments are ignored.
 
     Args:
-        measures: the measures to compute, none with `groups=`.
+        measures: the measures to compute, none with `groups=`: it would be ignored.
         judgments: query id -> document id -> grade.
         run: query id -> document id -> score.
         precision: how scores are compared: "single" as trec_eval 9.0.8 (32-bit floats),
             "double" as 10.0.
 
     Raises:
-        InputError: a score is not finite; exponential gain meets a grade above 30.
+        InputError: a score is not finite; exponential gain meets a grade above 30; a
+            measure reads claims, passages, or ranked ids (one of the user's own).
 
     >>> run = {"q": {"a": 0.5, "b": 0.50000000001}}
     >>> measure_run([parse_measure("P@1")], {"q": {"a": 1}}, run).values.tolist()
@@ -369,19 +376,22 @@ def _compute_values(
 def _split_rankings(
     judgments: Sequence[Mapping[str, int]], rankings: Iterable[Retrieved]
 ) -> Iterator[list[Retrieved]]:
-    """Split the rankings so that the padded arrays of each part fit MAX_BATCH_CELLS."""
-    part: list[Retrieved] = []
-    part_width = 1
+    """Split the rankings so that the padded arrays of a batch fit MAX_BATCH_CELLS.
+
+    A ranking that alone is longer is a batch by itself.
+    """
+    batch: list[Retrieved] = []
+    batch_width = 1
     for judged, ranking in zip(judgments, rankings, strict=True):
         width = max(1, len(ranking), len(judged))
-        if part and max(part_width, width) * (len(part) + 1) > MAX_BATCH_CELLS:
-            yield part
-            part = []
-            part_width = 1
-        part.append(ranking)
-        part_width = max(part_width, width)
-    if part:
-        yield part
+        if batch and max(batch_width, width) * (len(batch) + 1) > MAX_BATCH_CELLS:
+            yield batch
+            batch = []
+            batch_width = 1
+        batch.append(ranking)
+        batch_width = max(batch_width, width)
+    if batch:
+        yield batch
 
 
 def _read_only_values(

@@ -24,6 +24,7 @@ class RuleOutcome(NamedTuple):
     """The outcome under one grade rule and gain."""
 
     rule: str
+    """A named rule, "buckets", "as given", or "by PERSON": see `other_grades`."""
     measure: Measure
     """The measure with the gain of this row."""
     means: dict[str, float]

@@ -137,7 +137,7 @@ def check_target(
         InputError: every problem of the experiment and of its data.
         BackendError: services that do not respond.
     """
-    load_language_model()
+    load_language_model()  # in the background, while the data are read
     if isinstance(target, Path) and target.suffix.lower() != ".toml":
         return _check_dataset(parse_reference(target))
     if isinstance(target, DatasetReference):
@@ -200,7 +200,7 @@ def _check_experiment(
     summary = summarise_dataset(
         dataset, partial(estimate_truncation, retrievers), seed=loaded.experiment.seed
     )
-    truncations = [reach for reach in summary.reaches if reach.is_much]
+    truncations = [estimate for estimate in summary.reaches if estimate.is_much]
     warnings = (
         *_unconverted_files(dataset),
         *truncations,
@@ -307,14 +307,18 @@ def _ping(
 
 
 def _data_problems(target: object) -> list[Problem]:
-    """The problems of the data set of an experiment file that has problems itself."""
+    """The problems of the data set of an experiment file that has problems itself.
+
+    Empty for a loaded experiment. Problems of the key `dataset` are left out: they are
+    among those of the file.
+    """
     if not isinstance(target, Path):
         return []
     problems: list[Problem] = []
     with collect_errors(problems):
         reference, drop_dangling = find_reference(target)
         load_dataset(reference, drop_dangling=drop_dangling)
-    of_the_file = (str(target), "dataset")
+    file_prefixes = (str(target), "dataset")
     return [
-        problem for problem in problems if not problem.where.startswith(of_the_file)
+        problem for problem in problems if not problem.where.startswith(file_prefixes)
     ]

@@ -3,6 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -64,12 +65,12 @@ class DatasetSummary(NamedTuple):
     quoted: tuple[str, ...]
     """Ids of queries whose text is word for word in a document."""
     labelled: int
-    """How many documents have a label."""
+    """How many documents have a label, also as not relevant."""
     grades: tuple[GradeCount, ...]
     """How often each grade occurs; empty if labels are lists."""
     per_query: RelevantSpread
     reaches: tuple[TruncationEstimate, ...] = ()
-    """How far each encoder reads."""
+    """How far each encoder reads the sample; empty without an experiment."""
 
 
 def no_truncation(documents: Sequence[Document]) -> tuple[TruncationEstimate, ...]:
@@ -118,14 +119,14 @@ def _token_spread(documents: Sequence[Document]) -> TokenSpread:
 
 
 def _quoted_queries(dataset: Dataset, documents: Sequence[Document]) -> tuple[str, ...]:
-    """The queries whose text is in a document, by id."""
-    query_ids: dict[str, str] = {}
+    """The ids of queries whose text is in a document, sorted."""
+    query_ids: dict[str, list[str]] = {}
     for query in dataset.queries:
         text = normalise_text(query.text)
         if len(text.split(" ")) >= MIN_QUOTED_WORDS:
-            query_ids[text] = query.id
+            query_ids.setdefault(text, []).append(query.id)
     quoted_texts = documents_with_text(query_ids, documents)
-    return tuple(sorted(query_ids[text] for text in quoted_texts))
+    return tuple(sorted(chain.from_iterable(map(query_ids.__getitem__, quoted_texts))))
 
 
 def _count_labelled(dataset: Dataset) -> int:

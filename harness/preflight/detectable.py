@@ -4,6 +4,7 @@ Nothing is known of the scores before a run: their scatter is assumed.
 """
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 from harness.dataset import Dataset
@@ -18,8 +19,6 @@ ASSUMED_DEVIATION = 0.2
 
 It is a share of the measure's range.
 """
-MAX_UNITS_NEEDED = 100
-"""Units beyond which no corrected p is looked for."""
 
 
 class DetectableDifference(NamedTuple):
@@ -51,12 +50,15 @@ class DetectableDifference(NamedTuple):
         """The fewest units with which a corrected p can reach alpha."""
         return next(
             units
-            for units in range(1, MAX_UNITS_NEEDED)
+            for units in count(1)  # it ends: 2^-1074 is the last p above 0
             if self.smallest_p(units) <= self.alpha
         )
 
     def difference(self) -> float:
-        """The true difference found with 80 % power, if the assumptions hold."""
+        """The true difference found with 80 % power, if the assumptions hold.
+
+        It takes two units or more.
+        """
         from harness.stats.power import detectable_effect
 
         effect = detectable_effect(self.units, self.alpha / self.comparisons)

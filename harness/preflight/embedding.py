@@ -23,10 +23,18 @@ def forecast_embedding(
 
     Documents are counted window by window, as they are embedded: a text in two windows
     counts in both, so that the figures are slightly too high.
+
+    Args:
+        embedder: of one encoder, with the cache.
+        dataset: its documents are embedded.
+        chunks: how documents are cut; None: whole.
+        queries: as the retriever searches with them.
     """
     passages = passages_in_context(
         dataset.documents(), chunks, contextual=embedder.encoder.contextual
     )
+    # As `VectorIndex` embeds them: in the context of its document, a passage needs no
+    # title.
     contents = (
         (passage.text if context and chunks else passage.content, context)
         for passage, context in passages

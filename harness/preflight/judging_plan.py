@@ -53,7 +53,7 @@ def plan_judging(context: PlanContext) -> JudgingPlan | None:
             cached=forecast.pairs, calls=0, tokens=0, exact=True, usd=0.0
         )
     throughput = Throughput(
-        limits=Limits(judge.concurrency, judge.rpm, judge.tpm, 0.0, 0)
+        limits=Limits(judge.concurrency, judge.rpm, judge.tpm, patience=0.0, tokens=0)
     )
     row = row._replace(minutes=throughput.minutes(row.calls, row.tokens))
     return JudgingPlan(

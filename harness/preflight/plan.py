@@ -19,7 +19,7 @@ from harness.preflight.plan_rows import (
     reranking_rows,
     verification_rows,
 )
-from harness.preflight.service_rows import AskedPlan, asked_plans
+from harness.preflight.service_rows import ServicePlan, service_plans
 from harness.preflight.throughput import Throughput, read_earlier_runs
 from retrievers.cache import Cache, default_cache_path
 
@@ -36,7 +36,7 @@ class PlannedModel(NamedTuple):
 
 
 class PlanTotal(NamedTuple):
-    """The sums over all stages."""
+    """The sums over stages, of all retrievers or of one."""
 
     texts: int
     cached: int
@@ -59,7 +59,7 @@ class RunPlan(NamedTuple):
     """Its row is the last of `rows`."""
     remote_vectors: str = ""
     """The location of vectors that were not looked up: planning uses no network."""
-    asked: tuple[AskedPlan, ...] = ()
+    services: tuple[ServicePlan, ...] = ()
     """Services and agents; their rows are in `rows`."""
 
     def total(self, retriever: str | None = None) -> PlanTotal:
@@ -79,12 +79,13 @@ class RunPlan(NamedTuple):
 
 
 def _sum_if_known(amounts: Iterable[float | None]) -> float | None:
-    known: list[float] = []
+    """Return the sum; None if any amount is unknown."""
+    summands: list[float] = []
     for amount in amounts:
         if amount is None:
             return None
-        known.append(amount)
-    return math.fsum(known)
+        summands.append(amount)
+    return math.fsum(summands)
 
 
 def plan_run(
@@ -115,22 +116,25 @@ def plan_run(
         context = PlanContext(loaded, dataset, cache, earlier_runs)
         rows: list[PlanRow] = []
         models: list[PlannedModel] = []
-        asked: list[AskedPlan] = []
+        services: list[ServicePlan] = []
         for built in retrievers:
             _plan_encoders(built, context, rows, models)
             _plan_rerankers(built, context, rows, models)
-            asked += asked_plans(built, context)
-        rows += [plan.row for plan in asked]
+            services += service_plans(built, context)
+        rows += [plan.row for plan in services]
         judging = plan_judging(context)
         if judging is not None:
             rows.append(judging.row)
-    return RunPlan(tuple(rows), tuple(models), judging, remote_vectors, tuple(asked))
+    return RunPlan(tuple(rows), tuple(models), judging, remote_vectors, tuple(services))
 
 
 def _import_local_vectors(
     loaded: LoadedExperiment, retrievers: Sequence[BuiltRetriever], cache: Cache
 ) -> str:
-    """Copy stored vectors to the cache; return their location if it is remote."""
+    """Copy stored vectors to the cache; if they are remote, return their location.
+
+    "" if they were copied, or there are none.
+    """
     vectors = loaded.experiment.vectors
     if vectors is not None and "://" in vectors.location:
         return vectors.location
@@ -160,7 +164,7 @@ def _plan_rerankers(
     rows: list[PlanRow],
     models: list[PlannedModel],
 ) -> None:
-    """Add the rows of a retriever's rerankers, and those that are services."""
+    """Add the rows of a retriever's rerankers, and the models that are services."""
     for reranker in built.rerankers:
         throughput = model_throughput("rerank", built, reranker, context)
         rows += reranking_rows(built.name, reranker, throughput, context)

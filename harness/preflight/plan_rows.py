@@ -38,9 +38,11 @@ class PlanRow(NamedTuple):
     retriever: str
     """"" for a stage that serves all retrievers."""
     stage: str
+    """Its name in costs.csv."""
     texts: int
     """Distinct texts, or a reranker's pairs."""
     cached: int
+    """Those of `texts` that the cache has."""
     calls: int
     """Requests, or a local model's batches."""
     tokens: int
@@ -55,7 +57,7 @@ class PlanRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What planning an experiment needs."""
+    """The experiment that is planned, and the rows that are planned already."""
 
     loaded: LoadedExperiment
     dataset: Dataset
@@ -126,6 +128,7 @@ def _row(
     """
     minutes = throughput.minutes(forecast.calls, forecast.tokens, together=together)
     usd = throughput.usd(forecast.tokens, searches)
+    # The fields of a forecast are those of a row from `texts` to `exact`.
     return PlanRow(retriever, stage, *forecast, usd, minutes)
 
 
@@ -195,13 +198,22 @@ def _known_chunks(dense: Dense) -> Chunk | None:
 def _forecast_single(encoder: Encoder, texts: list[str]) -> EmbeddingForecast:
     """One request for each text, past the cache."""
     counts, exact = encoder.count(texts, "query")
-    return EmbeddingForecast(len(texts), 0, len(texts), int(counts.sum()), exact)
+    return EmbeddingForecast(
+        texts=len(texts),
+        cached=0,
+        calls=len(texts),
+        tokens=int(counts.sum()),
+        exact=exact,
+    )
 
 
 def verification_rows(
     built: BuiltRetriever, dense: Dense, throughput: Throughput, context: PlanContext
 ) -> Iterator[PlanRow]:
-    """Yield the row of texts embedded at the reduced size, beside cut vectors."""
+    """Yield the row of texts that a service also embeds at the reduced size.
+
+    They verify that its vectors may be cut; no row if the vectors are not cut.
+    """
     reduction = dense.reduction
     if reduction.native_encoder is None:
         return
@@ -248,7 +260,14 @@ class RerankingPlan:
     def row(
         self, stage: str, queries: Sequence[str], calls: int, *, cached: bool = False
     ) -> PlanRow:
-        """The row of the pairs of some queries."""
+        """The row of the pairs of some queries.
+
+        Args:
+            stage: its name in costs.csv; only in "rerank" requests are sent together.
+            queries: texts of queries.
+            calls: requests, or batches, that are sent.
+            cached: whether the cache has all pairs.
+        """
         pair_count = self.width * len(queries)
         tokens = 0
         if not cached:

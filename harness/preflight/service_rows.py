@@ -11,7 +11,7 @@ from retrievers.asked_service import AskedService
 from retrievers.types import Limits
 
 
-class AskedPlan(NamedTuple):
+class ServicePlan(NamedTuple):
     """What it takes to send all queries to one service or agent."""
 
     row: PlanRow
@@ -25,13 +25,13 @@ class AskedPlan(NamedTuple):
     """Whether the row has upper bounds."""
 
 
-def asked_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
+def service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[ServicePlan]:
     """Yield what a retriever's services and agents take, in all trials."""
-    yield from _service_plans(built, context)
+    yield from _search_plans(built, context)
     yield from _agent_plans(built, context)
 
 
-def _service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
+def _search_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[ServicePlan]:
     """Yield the plans of search services (http, mcp): a call a query and trial."""
     experiment = context.loaded.experiment
     # As in a run: one hit more if the document with the query's id is left out.
@@ -45,56 +45,80 @@ def _service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[Aske
             service.count_cached(texts, depth, context.cache, trial)
             for trial in range(1, built.trials + 1)
         )
-        asked = len(texts) * built.trials
-        throughput = Throughput(limits=Limits(service.concurrency, 0, 0, 0.0, 0))
-        calls = asked - cached
-        minutes = throughput.minutes(calls, 0)
-        row = PlanRow(built.name, "search", asked, cached, calls, 0, True, 0.0, minutes)
-        yield AskedPlan(row, 1, built.trials, len(texts), is_upper_bound=False)
+        count = len(texts) * built.trials
+        limits = Limits(service.concurrency, rpm=0, tpm=0, patience=0.0, tokens=0)
+        calls = count - cached
+        row = PlanRow(
+            built.name,
+            "search",
+            texts=count,
+            cached=cached,
+            calls=calls,
+            tokens=0,
+            exact=True,
+            usd=0.0,
+            minutes=Throughput(limits=limits).minutes(calls, 0),
+        )
+        yield ServicePlan(row, 1, built.trials, len(texts), is_upper_bound=False)
 
 
-def _agent_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[AskedPlan]:
+def _agent_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[ServicePlan]:
     """Yield the plans of agents: calls, tokens and dollars at their most.
 
     An agent that this very run has finished before finds all replies in the cache.
     """
     queries = built.conversation_queries(context.dataset.queries)
-    count = len(dict.fromkeys(query.text for query in queries))
+    query_count = len(dict.fromkeys(query.text for query in queries))
     timed_count = len(context.timed_queries(built.name))
     for agent in built.agents:
-        asked = count * built.trials
-        row = _agent_row(built.name, "search", agent, asked)
+        count = query_count * built.trials
+        row = _agent_row(built.name, "search", agent, count)
         if _is_finished(built.name, context):
-            row = PlanRow(built.name, "search", asked, asked, 0, 0, True, 0.0, 0.0)
+            row = row._replace(
+                cached=count, calls=0, tokens=0, exact=True, usd=0.0, minutes=0.0
+            )
         calls = agent.limits.calls
-        yield AskedPlan(row, calls, built.trials, count, is_upper_bound=True)
+        yield ServicePlan(row, calls, built.trials, query_count, is_upper_bound=True)
         if timed_count:
             row = _agent_row(built.name, "latency", agent, timed_count)
-            yield AskedPlan(row, calls, 1, timed_count, is_upper_bound=True)
+            yield ServicePlan(row, calls, 1, timed_count, is_upper_bound=True)
 
 
-def _agent_row(name: str, stage: str, agent: Agent, asked: int) -> PlanRow:
-    """Return the row of so many dialogues, each at its limits."""
-    calls = agent.limits.calls * asked
-    tokens = agent.limits.tokens * asked
+def _agent_row(name: str, stage: str, agent: Agent, dialogues: int) -> PlanRow:
+    """Return the row of so many dialogues, one for each query, each at its limits."""
+    calls = agent.limits.calls * dialogues
+    tokens = agent.limits.tokens * dialogues
     throughput = Throughput(limits=agent.model.limits)
     minutes = throughput.minutes(calls, tokens, together=stage == "search")
     return PlanRow(
-        name, stage, asked, 0, calls, tokens, False, _most_usd(agent, asked), minutes
+        name,
+        stage,
+        texts=dialogues,
+        cached=0,
+        calls=calls,
+        tokens=tokens,
+        exact=False,
+        usd=_most_usd(agent, dialogues),
+        minutes=minutes,
     )
 
 
-def _most_usd(agent: Agent, asked: int) -> float | None:
-    """Return the dollars of so many dialogues, at most; None without prices."""
+def _most_usd(agent: Agent, dialogues: int) -> float | None:
+    """Return the dollars of so many dialogues, at most; None without prices.
+
+    A dialogue costs most with as many tokens of replies as its limits allow, or with
+    none: it depends on which tokens are dearer.
+    """
     model = agent.model
     if not model.has_prices:
         return None
     limits = agent.limits
     received = min(limits.tokens, limits.calls * limits.reply_tokens)
     with_replies = model.usd_of_tokens(limits.tokens - received, received)
-    return asked * max(with_replies, model.usd_of_tokens(limits.tokens, 0))
+    return dialogues * max(with_replies, model.usd_of_tokens(limits.tokens, 0))
 
 
 def _is_finished(name: str, context: PlanContext) -> bool:
+    """Whether a retriever finished in an earlier run of this experiment on its data."""
     earlier = context.same_run()
     return earlier is not None and name in earlier.manifest.finished

@@ -23,8 +23,6 @@ PART_STAGES: dict[ModelKey, tuple[str, ...]] = {
     "rerank": ("rerank",),
 }
 """Key of a model's table -> the stages in which it works."""
-KEYS_WITHOUT_SPEED = ("load", "depth")
-"""Keys of a machine or a model's table that say nothing about its speed."""
 
 
 class Throughput(NamedTuple):
@@ -46,7 +44,14 @@ class Throughput(NamedTuple):
     def minutes(
         self, calls: int, tokens: int, *, together: bool = True
     ) -> float | None:
-        """Minutes of so many requests, sent together or one after another."""
+        """Minutes of so many requests; None if the speed of a local model is unknown.
+
+        Args:
+            calls: requests, or batches.
+            tokens: of all of them.
+            together: whether as many are under way at once as an API allows; else one
+                after another.
+        """
         if not calls:
             return 0.0
         if self.limits is None:
@@ -75,12 +80,15 @@ class EarlierRun(NamedTuple):
     costs: Sequence[CostRow]
 
     def tokens_read(self, part: ModelKey, model: PartConfig) -> TokensRead:
-        """The tokens that an encoder or a reranker read, without its loading."""
-        comparable_model = _without_load(model)
+        """The tokens that an encoder or a reranker read, of all that have its table.
+
+        The seconds exclude its loading, which is a stage of its own.
+        """
+        comparable_model = _without_depth(model)
         retrievers: set[str] = set()
         for retriever in self.manifest.resolved.retrievers:
             config = retriever.encoder if part == "encoder" else retriever.rerank
-            if config is not None and _without_load(config) == comparable_model:
+            if config is not None and _without_depth(config) == comparable_model:
                 retrievers.add(retriever.name)
         rows = [
             row
@@ -104,6 +112,7 @@ def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
 
     Those of several data sets are one level deeper.
     """
+    # How busy it was changes from run to run.
     machine = replace(describe_machine(), load=None)
     manifests = [*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]
     for manifest_file in sorted(manifests):
@@ -117,10 +126,7 @@ def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
             yield EarlierRun(manifest, costs)
 
 
-def _without_load(config: PartConfig) -> PartConfig:
-    options = {
-        key: option
-        for key, option in config.options.items()
-        if key not in KEYS_WITHOUT_SPEED
-    }
+def _without_depth(config: PartConfig) -> PartConfig:
+    """Return a model's table without `depth`, which changes no speed of a reranker."""
+    options = {key: option for key, option in config.options.items() if key != "depth"}
     return PartConfig(kind=config.kind, options=options)

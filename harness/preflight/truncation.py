@@ -36,7 +36,7 @@ class TruncationEstimate(NamedTuple):
     exact: bool
     """Whether the model's own tokenizer counted the tokens; else they are estimated."""
     others: tuple[str, ...] = ()
-    """Retrievers that use this one, and so have read no more by it."""
+    """Retrievers that use this one: through it they read no more, either."""
 
     @property
     def is_much(self) -> bool:

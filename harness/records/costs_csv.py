@@ -28,7 +28,9 @@ class CostRow(NamedTuple):
     texts: int
     """Texts that the stage read, also from the cache."""
     cached: int
+    """Those of `texts` that came from the cache."""
     tokens: int
+    """Tokens of the texts that were not cached; 0 if they are not counted."""
     usd: float
     """Dollars that were billed: 0 for what was cached or is free."""
     seconds: float

@@ -108,6 +108,11 @@ def write_table(folder: Path, name: str, table: TableColumns) -> None:
 
     Numbers in full precision, line feeds, empty cells for undefined values, and no text
     that a spreadsheet would run.
+
+    Args:
+        folder: of the results.
+        name: of the file, without its suffix.
+        table: its columns, all of one length.
     """
     columns: list[list[Any]] = []
     for column, cells in table.items():

@@ -10,7 +10,7 @@ from harness.records.table_schema import COST_COLUMNS
 
 
 def quality_of_run(run: Run) -> RetrieverQuality:
-    """Return a run's notes and counts for the manifest."""
+    """Return a run's notes, and its counts without those that costs.csv has."""
     counts: dict[str, dict[str, int | float]] = {}
     for stage, totals in run.stages.items():
         other_counts = {
@@ -35,7 +35,7 @@ class RetrieverQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataQuality:
-    """The quality of the data of a run."""
+    """The quality of the data of a run, called `ledger` in manifest.json."""
 
     dataset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind -> ids, from reading the data set."""

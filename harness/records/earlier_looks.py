@@ -22,11 +22,11 @@ ScoredQueries = frozenset[tuple[str, ...]]
 def earlier_scored_queries(
     results_folder: Path, manifest: Manifest, labelled: Sequence[LabelledQuery]
 ) -> Iterator[ScoredQueries]:
-    """Yield the queries of each earlier look: a run with fewer scored queries.
+    """Yield the queries of each earlier look.
 
-    A run over the same documents is one if it decided by the same measure, and its
-    labels of the queries that both have are the same; whatever retrievers ran. Damaged
-    folders are ignored: they are not a part of this run.
+    That is a run with fewer scored queries, over the same documents, decided by the
+    same measure, with the same labels of the queries that both scored; whatever
+    retrievers ran. Damaged folders are ignored: they are not a part of this run.
 
     Args:
         results_folder: the folder of this run's results; earlier runs are in the same

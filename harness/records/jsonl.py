@@ -83,11 +83,11 @@ def parse_record(record: type[JsonRow], text: bytes | str) -> JsonRow:
 
 
 def reads_by(parse: Callable[[Any], Any]) -> GetPydanticSchema:
-    """Return the reading of a record whose stored form has another type.
+    """Return the annotation of a field that is stored in another form.
 
     Args:
-        parse: returns the record of a stored form, which is first checked to have the
-            type of this parameter; ValueError if the form is wrong.
+        parse: returns the field's value from its stored form; ValueError if that is
+            wrong. pydantic first checks that the form has the type of this parameter.
     """
 
     def schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -3,7 +3,8 @@
 - `claims.jsonl`: one entry for each distinct text (text, claims, judge, prompt)
 - `verdicts.jsonl`: one for each claim, passage and judge (claim, passage, verdict,
   judge, prompt)
-- `opinions.jsonl`: the answers to other tasks (task, of, answer, judge, prompt)
+- `opinions.jsonl`: one for each further task, such as "relevance", and the texts that
+  it is about (task, of, answer, judge, prompt)
 - `passages.jsonl`: the passage of each document (id, passage), for rankings
 
 Passages are named by a digest of their text. No text is judged twice: other cutoffs and
@@ -126,7 +127,7 @@ def append_verdicts(
     by: JudgeIdentity,
     verdicts: Mapping[ClaimPassage, EntailmentWord | None],
 ) -> None:
-    """Add verdicts to a folder's file."""
+    """Add verdicts to a folder's file; None for an answer that was unreadable."""
     rows = [
         VerdictRow(pair.claim, short_digest(pair.text), word)
         for pair, word in verdicts.items()
@@ -137,7 +138,7 @@ def append_verdicts(
 def append_claims(
     folder: Path, by: JudgeIdentity, by_text: Mapping[str, Sequence[str] | None]
 ) -> None:
-    """Add the claims of texts to a folder's file."""
+    """Add the claims of texts to a folder's file; None if they were unreadable."""
     rows = [
         ClaimsRow(text, None if claims is None else tuple(claims))
         for text, claims in by_text.items()
@@ -148,7 +149,14 @@ def append_claims(
 def append_opinions(
     folder: Path, by: JudgeIdentity, task: str, answers: Mapping[tuple[str, ...], Any]
 ) -> None:
-    """Add the answers to another task to a folder's file."""
+    """Add the answers to another task to a folder's file.
+
+    Args:
+        folder: of these files.
+        by: the judge that answered.
+        task: its name.
+        answers: the texts that the task is about -> the answer.
+    """
     rows = [
         OpinionRow(task, tuple(map(short_digest, texts)), answer)
         for texts, answer in answers.items()

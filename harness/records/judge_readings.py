@@ -72,7 +72,7 @@ class JudgeReadings:
     verdicts: dict[tuple[str, str], EntailmentWord | None] = field(default_factory=dict)
     """(Claim, digest of the passage) -> verdict."""
     opinions: dict[tuple[str, tuple[str, ...]], Any] = field(default_factory=dict)
-    """(Task, digests of its texts) -> answer."""
+    """(Task, digests of its texts) -> answer; the tasks are those of `ask_judge`."""
 
     def verdict_word(self, claim: str, text: str) -> EntailmentWord | None:
         """Return the verdict on a claim and a passage; None without a readable one."""

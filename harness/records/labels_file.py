@@ -40,7 +40,10 @@ class LabelledQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow:
-    """A line of labels.jsonl: a query, and the fields of `Labels` that are set."""
+    """A line of labels.jsonl: a query, and the fields of `Labels` that are set.
+
+    Its keys are those of `Labels.as_json`; `labels` has the names of the fields.
+    """
 
     query_id: str
     text: str

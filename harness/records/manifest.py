@@ -51,6 +51,7 @@ class ResolvedExperiment:
     measures: tuple[MeasureName, ...]
     """Names of the measures in full, with gain and ideal filled in."""
     depth: Annotated[int, Field(ge=1, lt=2**63)]
+    """How many hits of a query are stored, at most."""
     seed: int
     relevance: StoredRelevance
     statistics: StoredStatistics
@@ -137,10 +138,12 @@ class Manifest:
     """The experiment as in its file."""
     resolved: ResolvedExperiment
     experiment_file: str
+    """Its path, which may be relative to the working directory of the run."""
     dataset: DatasetFacts
     warnings: tuple[str, ...]
-    """What to know about the grades."""
+    """What to know about the grades, or about a judge that failed."""
     ledger: DataQuality
+    """What was counted in the data, by kind, and not refused."""
     retrievers: Mapping[RetrieverName, RetrieverOutcome]
     """Retriever -> its outcome, in the order of the experiment."""
     started: str

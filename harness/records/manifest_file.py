@@ -207,7 +207,8 @@ def _refuse_other_version(folder: Path, content: Any) -> None:
 def _with_separate_ledgers(content: ExperimentTable) -> ExperimentTable:
     """Return the content with the retrievers' ledgers in a table of their own.
 
-    In the file they are in the same table as that of the data set.
+    In the file they are in the same table as that of the data set: no retriever may be
+    called "dataset".
     """
     ledgers = content.get("ledger")
     if not isinstance(ledgers, Mapping):

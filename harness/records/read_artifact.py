@@ -39,6 +39,12 @@ def read_unchanged_rows(
 ) -> Iterator[ParsedRow]:
     """Yield the rows of a file, which must have the digest in the manifest.
 
+    Args:
+        folder: the results.
+        manifest: theirs.
+        name: the path of the file in the folder.
+        parse: reads one line; ValueError if it is no row.
+
     Raises:
         InputError: it has another digest, or cannot be read.
     """

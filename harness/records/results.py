@@ -84,7 +84,7 @@ class Results:
     folder: Path
     manifest: Manifest
     queries: Mapping[str, LabelledQuery]
-    """Every judged query, by id."""
+    """Every query that was searched or has labels, by id, in the data set's order."""
     documents: Mapping[str, Document]
     """Every document in the labels or in a top 20: its title, and its stored text.
 

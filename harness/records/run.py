@@ -29,6 +29,7 @@ class StageLatency(NamedTuple):
     p95_ms: float
     p99_ms: float
     measured_at: str
+    """ISO 8601, UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,15 @@ class Run:
     further_trials: tuple[Mapping[str, Ranking], ...] = ()
     """The rankings of each further trial, if the run repeated it."""
     stages: Mapping[str, StageTotals] = field(default_factory=dict)
+    """Stage -> its seconds and counts."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind -> ids of documents or queries."""
     facts: RetrieverFacts = field(default_factory=RetrieverFacts)
-    """Model, revision, digest, store."""
+    """Model, its revision, the digest of its files, store."""
     latency: Mapping[str, StageLatency] = field(default_factory=dict)
+    """Stage -> the time of single queries; empty if they were not timed."""
     error: str = ""
-    """Why it failed, in one message."""
+    """Why it failed, in one message; "" if it finished."""
 
     @property
     def trials(self) -> tuple[Mapping[str, Ranking], ...]:

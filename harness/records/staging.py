@@ -27,6 +27,7 @@ LOCKED = (
     "another run of this experiment is writing here",
     compose_remedy("wait for it, or ", OTHER_FOLDER),
 )
+"""The problem and the remedy of a folder that another process has locked."""
 
 
 def is_temporary(folder: Path) -> bool:
@@ -66,8 +67,8 @@ def staging_folder(folder: Path) -> Iterator[Path]:
             staging_dir.mkdir()
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
-            place = str(folder.parent)
-            raise InputError(Problem(place, problem, OTHER_FOLDER)) from None
+            where = str(folder.parent)
+            raise InputError(Problem(where, problem, OTHER_FOLDER)) from None
         try:
             yield staging_dir
         except HarnessError:
@@ -179,7 +180,10 @@ def _is_complete(staging_dir: Path, manifest: Manifest) -> bool:
 
 
 def _replaced_path(folder: Path) -> Path:
-    """Return the path of earlier results at the moment when new ones replace them."""
+    """Return the path of earlier results while new ones take their name.
+
+    A run that is killed between the two renamings leaves them there: see `_recover`.
+    """
     return folder.with_name(f".{folder.name}.old")
 
 

@@ -8,7 +8,8 @@ def stored_dataset(results: Results) -> Dataset:
     """Return a run's queries and labels, with the documents that its folder stores.
 
     It stands for a data set that was in memory and is gone. Of the documents only those
-    in labels or in a top 20 are stored, long ones in part (`documents_file`).
+    in labels or in a top 20 are stored, long ones in part (`documents_file`): so
+    `documents` has fewer than `document_count`, and the digests are of all of them.
     """
     facts = results.manifest.dataset
     queries = tuple(row.query for row in results.queries.values())

@@ -15,7 +15,7 @@ COST_COLUMNS = (
     "seconds",
     *LATENCY_COLUMNS,
 )
-"""The columns of costs.csv; any other count is in the ledger."""
+"""The columns of costs.csv; any other count is in `RetrieverQuality`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +64,4 @@ TABLE_SCHEMAS: Mapping[str, TableSchema] = {
 """Table -> its schema."""
 TABLE_NAMES = tuple(TABLE_SCHEMAS)
 ANY_TABLE = TableSchema(())
+"""For a file that is none of these: it may have any columns."""

@@ -19,6 +19,7 @@ class RunAccounts:
 
     options: RunOptions
     budget: Budget
+    """Dollars that the run may spend, and those that it has spent."""
     meter: Meter
     """Observes the stages that serve all retrievers together, such as scoring."""
     started: datetime

@@ -25,8 +25,8 @@ from retrievers.types import (
     without_documents,
 )
 
-QUERY_STAGES = ("embed-queries", "search")
-"""The stages that every query passes."""
+REPLAYED_STAGES = ("embed-queries", "search")
+"""Stages of a query whose counts `replay_costs` repeats for an equal retriever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,20 @@ class RunState:
     def result_of(self, name: str, part: Retriever) -> StageResult:
         """The answers of a retriever of the experiment, for one that uses it.
 
-        If it has fewer trials, those of its first one.
+        They are those of the present trial; if it has fewer, those of its first one.
+
+        Args:
+            name: of the retriever.
+            part: the retriever itself.
         """
         conversation = self.retrievers[name].conversation
         for trial in (self.trial, 1):
             result = self.results.get((id(part), conversation, trial))
             if result is not None:
                 return result
-        trials = self.runs[name].trials
-        return StageResult(trials[min(self.trial, len(trials)) - 1])
+        trials = self.runs[name].trials  # it is reused: it has not answered in this run
+        index = self.trial - 1
+        return StageResult(trials[index if index < len(trials) else 0])
 
 
 class ReplayableResult(NamedTuple):
@@ -76,7 +81,14 @@ class ReplayableResult(NamedTuple):
 def answer_queries(
     built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
 ) -> ReplayableResult:
-    """Answer all queries with a retriever, or a part of it; equal work is done once."""
+    """Answer all queries with a retriever, or a part of it; equal work is done once.
+
+    Args:
+        built: the retriever of the experiment.
+        retriever: the same, or one of its parts without a name.
+        state: of the run; the answers are added to it.
+        meter: of the retriever.
+    """
     if state.trial > 1 and not may_vary(retriever):
         state = state.of_trial(1)
     key = (id(retriever), built.conversation, state.trial)
@@ -91,9 +103,11 @@ def answer_queries(
     else:
         result = _index_and_search(built, retriever, state, meter)
     result = keep_passages(result, state.resources.corpus, state.context, meter)
+    # `retriever` may be a copy by now, with replayed parts: the key has the original.
     is_whole = key[0] == id(built.retriever)
     if is_whole and built.min_score is not None:
         result = _drop_low_scores(result, built.min_score)
+    # The meter has notes and counts already; an equal retriever has another meter.
     state.results[key] = replace(
         result, notes=meter.notes(), per_query=_query_counts(meter)
     )
@@ -162,8 +176,10 @@ def _index_and_search(
 
 def _left_out(query: Query, context: RunContext) -> frozenset[str]:
     """Return the documents that are no answers to a query."""
-    own = [query.id] if context.exclude_self else []
-    return frozenset([*own, *query.excluded])
+    excluded = [*query.excluded]
+    if context.exclude_self:
+        excluded.append(query.id)  # a query that is itself a document of the corpus
+    return frozenset(excluded)
 
 
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
@@ -183,5 +199,5 @@ def _drop_low_scores(result: StageResult, min_score: float) -> StageResult:
 
 
 def _query_counts(meter: Meter) -> dict[str, dict[str, float]]:
-    counts = {stage: meter.counts(stage) for stage in QUERY_STAGES}
+    counts = {stage: meter.counts(stage) for stage in REPLAYED_STAGES}
     return {stage: numbers for stage, numbers in counts.items() if numbers}

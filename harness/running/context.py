@@ -30,10 +30,10 @@ class RunContext:
     stores_folder: Path
     """The folder in which edge collections are kept between runs."""
     depth: int
+    """How many hits of a query are stored, at most."""
     budget: Budget
     """Dollars that the run may still spend."""
     on_progress: OnProgress = lambda name, meter: None
-
     fresh: bool = False
     """Whether to index again what a store already has."""
     exclude_self: bool = False
@@ -53,7 +53,7 @@ class RunContext:
     keeps_passages: bool = False
     """Whether whole documents are passages of a retriever that returns none."""
     context_tokens: int = 0
-    """The tokens of the longest context that is measured, as `context=`; 0: none is."""
+    """The tokens of the longest context that is measured (`tokens=`); 0: none is."""
 
 
 def build_run_context(

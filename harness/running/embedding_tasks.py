@@ -22,14 +22,14 @@ from retrievers.types import Encoder, Role
 from retrievers.vector_reduction import verification_texts
 
 
-class Passage(NamedTuple):
+class IdentifiedText(NamedTuple):
     """A text with its id: a passage of a document, or a query."""
 
     id: str
     text: str
 
 
-ReadPassages = Callable[[], Iterator[Passage]]
+ReadTexts = Callable[[], Iterator[IdentifiedText]]
 
 
 class EmbeddingTask(NamedTuple):
@@ -39,7 +39,7 @@ class EmbeddingTask(NamedTuple):
     config: PartConfig
     """The table of the encoder, with which another process builds it again."""
     role: Role
-    sources: tuple[ReadPassages, ...]
+    sources: tuple[ReadTexts, ...]
     """One for each way in which the documents are cut; for queries only one."""
 
 
@@ -145,16 +145,16 @@ def _query_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderTexts]:
     return list(by_fingerprint.values())
 
 
-def _distinct_queries(built: BuiltExperiment) -> list[Passage]:
+def _distinct_queries(built: BuiltExperiment) -> list[IdentifiedText]:
     """The texts of the queries as retrievers search with them, each once."""
     query_ids: dict[str, str] = {}
     for retriever in built.retrievers:
         for query in retriever.conversation_queries(built.dataset.queries):
             query_ids[query.text] = query.id
-    return [Passage(query_id, text) for text, query_id in query_ids.items()]
+    return [IdentifiedText(query_id, text) for text, query_id in query_ids.items()]
 
 
-def _read_passages(dataset: Dataset, choice: PassageChoice) -> Iterator[Passage]:
+def _read_passages(dataset: Dataset, choice: PassageChoice) -> Iterator[IdentifiedText]:
     """Read a corpus as a retriever cuts it."""
     verified: set[str] | None = None
     if choice.verification:
@@ -162,4 +162,4 @@ def _read_passages(dataset: Dataset, choice: PassageChoice) -> Iterator[Passage]
         verified = set(verification_texts(passage.content for passage in passages))
     for passage in passages_of(dataset.documents(), choice.chunks):
         if verified is None or passage.content in verified:
-            yield Passage(passage.id, passage.content)
+            yield IdentifiedText(passage.id, passage.content)

@@ -35,6 +35,7 @@ class RunOptions(NamedTuple):
     on_message: Callable[[str], None] = lambda line: None
     """Called with each message, such as where other results of the same name went."""
     on_progress: OnProgress = lambda name, meter: None
+    """Called whenever something was counted."""
 
     def with_progress_prefix(self, name: str) -> RunOptions:
         """The options of one run among several; its progress begins with the name."""

@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.experiment.class_options import PartConfig
-from harness.running.embedding_tasks import EmbeddingTask, Passage, embedding_tasks
+from harness.running.embedding_tasks import (
+    EmbeddingTask,
+    IdentifiedText,
+    embedding_tasks,
+)
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_cache_path
 from retrievers.embedder import Embedder, split_windows
@@ -135,7 +139,7 @@ def _plan(task: EmbeddingTask, url: str) -> PlannedTask:
 
 
 def _tables_without_vectors(
-    passages: Iterator[Passage],
+    passages: Iterator[IdentifiedText],
     task: EmbeddingTask,
     present: set[bytes],
     distinct: set[bytes],
@@ -149,7 +153,7 @@ def _tables_without_vectors(
     fingerprint = task.encoder.fingerprint_for(task.role)
     for window in split_windows(passages, task.encoder.form):
         digests = text_keys(fingerprint, task.role, [text for _, text in window])
-        new: dict[bytes, Passage] = {
+        new: dict[bytes, IdentifiedText] = {
             digest: passage
             for digest, passage in zip(digests, window, strict=True)
             if passage.text.strip() and digest not in distinct

@@ -40,8 +40,8 @@ def check_requirements(
     for built in retrievers:
         parts: list[Model | Retriever] = [*built.other_retrievers, *built.rerankers]
         for part in parts:
-            found = missing_requirements(built.name, part)
-            problems += found or unanswered_queries(built.name, part, query_ids)
+            missing = missing_requirements(built.name, part)
+            problems += missing or unanswered_queries(built.name, part, query_ids)
         if context.budget.limit is not None:
             problems += _missing_prices(built)
         for dense in built.dense_parts:

@@ -31,6 +31,12 @@ def find_reusable(
 ) -> ReusableRuns:
     """Return what the results folder of an experiment gives to its next run.
 
+    Args:
+        folder: its results; it need not exist.
+        built: the experiment of the next run.
+        options: `only` names the retrievers to run; with `fresh`, times are measured
+            again.
+
     Raises:
         InputError: `only` names no retriever of the experiment, or the folder lacks the
             rankings of the others.

@@ -16,7 +16,10 @@ UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
 
 
 def settings_of_run(manifest: Manifest) -> Settings:
-    """Return the statistics of a run."""
+    """Return the statistics that a run declares, with its seed and its earlier looks.
+
+    `alpha` is that of all planned looks together: see `settings_at_look`.
+    """
     settings = Settings.from_statistics(
         manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
     )
@@ -61,6 +64,7 @@ def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
         if name not in ("weight", "cluster", "seed")
     }
     settings = replace(declared[0], **defaults)
+    # These follow from the runs; no experiment declares them.
     reported = sorted(defaults.keys() - {"earlier", "no_more_queries"})
     if not reported:
         return DeclaredSettings(settings)
@@ -71,7 +75,7 @@ def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    """Return the folders of runs in a results folder, which may be itself."""
+    """Return the folders of runs: the path itself, or those in it, if there are any."""
     if is_results_folder(path):
         return [path]
     return [manifest.parent for manifest in path.glob("*/manifest.json")]

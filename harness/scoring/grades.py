@@ -18,13 +18,12 @@ from harness.measures.grade_rules import (
     gain_warning,
     grade_documents,
 )
+from harness.measures.score import Grades
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query, Span
 
 ABSTAIN_MEASURE = "Abstain"
 """The measure of queries that no document answers."""
-Grades = Mapping[str, Mapping[str, int]]
-"""Query id -> document id -> grade."""
 
 
 class GradedLabels(NamedTuple):

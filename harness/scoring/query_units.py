@@ -15,12 +15,12 @@ CONVERSATION_FIELD = "conversation"
 
 
 class QueryUnits(NamedTuple):
-    """What each query counts as, in the order of the queries."""
+    """The cluster and the weight of each query, in the order of the queries."""
 
     clusters: tuple[str, ...] | None
     """Each query's cluster, "" for none; None: every query is a unit."""
     weights: tuple[float, ...] | None
-    """How much each query counts, about 1 on average; None: all alike."""
+    """How much each query counts, 1 to 2 on average; None: all alike."""
 
 
 def query_units(
@@ -101,7 +101,10 @@ def refuse_absent_field(queries: Sequence[Query], field: str) -> None:
 
 
 def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:
-    """Return the index of the first query in each query's cluster."""
+    """Return the index of the first query in each query's cluster.
+
+    Clusters grow by chains: queries of one text may have several values of the field.
+    """
     leaders = list(range(len(queries)))
 
     def find_leader(index: int) -> int:
@@ -130,10 +133,11 @@ def _normalised_text(text: str) -> str:
 def query_weights(
     queries: Sequence[Query], field: str | None
 ) -> tuple[float, ...] | None:
-    """Return how much each query counts, about 1 on average; None without a field.
+    """Return how much each query counts, 1 to 2 on average; None without a field.
 
     Only shares matter, and sums of weighted differences are compared with 0 relative to
-    1. The scale is a power of two, which changes no digit.
+    1. So all are scaled to a mean between 1 and 2, by a power of two, which changes no
+    digit.
 
     Raises:
         InputError: the field of a query is not a number above 0.
@@ -156,6 +160,7 @@ def query_weights(
         remedy = "such as 120, its traffic"
         where = "[statistics] weight"
         raise InputError(Problem(where, f"{problem}: {examples}", remedy))
+    # Divided first: the sum of very large weights would be infinite.
     mean = math.fsum(weight / len(weights) for weight in weights)
     _, exponent = math.frexp(mean)
     return tuple(math.ldexp(weight, 1 - exponent) for weight in weights)

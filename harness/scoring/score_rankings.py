@@ -150,11 +150,17 @@ class _ScoredTrials(NamedTuple):
     primary_means: tuple[float, ...]
     """The mean of the primary measure in each trial."""
     judged_share: float | None
-    """Share of its first hits with a label, in all trials; None if claims decide."""
+    """Share of its first hits with a label, the mean of all trials.
+
+    None if claims decide.
+    """
 
 
 def _average(by_trial: Sequence[Floats]) -> Floats:
-    """Return the mean over trials, of equal numbers that number to the last digit."""
+    """Return the mean over trials; a score that is the same in all stays as it is.
+
+    The plain mean of three equal numbers can differ from them in the last digit.
+    """
     first = by_trial[0]
     further = np.subtract(by_trial, first)
     average: Floats = first + np.mean(further, axis=0)

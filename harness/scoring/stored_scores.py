@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from statistics import fmean
 
 import numpy as np
 
 from harness.measures import Measure, measure_rankings, parse_measure
-from harness.records import Results
+from harness.records import Manifest, Results
 from harness.scoring.query_units import query_units
 from harness.scoring.ranked_passages import compared_ids
 from harness.scoring.score_rankings import mean_judged_share
@@ -57,10 +58,22 @@ def stored_scores(results: Results) -> Scores:
         primary=primary,
         compared=_compared_by_retriever(results, primary),
     )
+    if averaged_retrievers(results.manifest):  # an average of 0 and 1 is neither
+        scores = replace(scores, binary=frozenset())
     declared = results.manifest.resolved.statistics
     queries = [results.queries[query_id].query for query_id in scores.ids]
     units = query_units(queries, declared.cluster, declared.weight)
     return replace(scores, clusters=units.clusters, weights=units.weights)
+
+
+def averaged_retrievers(manifest: Manifest) -> frozenset[str]:
+    """Return the retrievers whose scores are averages of several trials."""
+    averaged: set[str] = set()
+    for retriever in manifest.finished:
+        trials = manifest.retrievers[retriever].provenance.answers.trials
+        if trials is not None and trials > 1:
+            averaged.add(retriever)
+    return frozenset(averaged)
 
 
 def _stored_columns(results: Results) -> list[ScoreColumn]:
@@ -83,7 +96,7 @@ def _stored_columns(results: Results) -> list[ScoreColumn]:
 def stored_judged_shares(results: Results, primary: str) -> Mapping[str, float]:
     """Return the share of each retriever's first hits that have a label.
 
-    Empty if claims decide.
+    It is the mean over all trials; empty if claims decide.
     """
     primary_value = parse_measure(primary)
     if primary_value.uses_claims:
@@ -91,12 +104,13 @@ def stored_judged_shares(results: Results, primary: str) -> Mapping[str, float]:
     judged_measure = Measure("Judged", primary_value.cutoff)
     grades = results.grades()
     shares: dict[str, float] = {}
-    for retriever, read_rankings in rankings_by_retriever(results).items():
-        rankings = read_rankings()
-        computed = measure_rankings([judged_measure], grades, rankings)
-        shares[retriever] = mean_judged_share(
-            computed, judged_measure, grades, rankings
-        )
+    for retriever in results.retrievers:
+        trial_shares: list[float] = []
+        for rankings in map(ranked_ids, results.trials(retriever)):
+            computed = measure_rankings([judged_measure], grades, rankings)
+            share = mean_judged_share(computed, judged_measure, grades, rankings)
+            trial_shares.append(share)
+        shares[retriever] = fmean(trial_shares)
     return shares
 
 
@@ -115,10 +129,18 @@ def _read_ranked_ids(results: Results, retriever: str) -> RankedIds:
 def _compared_by_retriever(
     results: Results, primary: str
 ) -> dict[str, Callable[[], RankedIds]]:
-    """Return, for each retriever, a function that reads what is compared."""
+    """Return, for each retriever, a function that reads what is compared.
+
+    An average of trials has no ranking, so that none is identical to another's.
+    """
     measure = parse_measure(primary)
+    averaged = averaged_retrievers(results.manifest)
 
     def read(retriever: str) -> RankedIds:
         return compared_ids(measure, results.rankings(retriever))
 
-    return {retriever: partial(read, retriever) for retriever in results.retrievers}
+    return {
+        retriever: partial(read, retriever)
+        for retriever in results.retrievers
+        if retriever not in averaged
+    }

@@ -204,7 +204,18 @@ def join_runs(
 def score_run_in_memory(
     name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]
 ) -> ScoredRun:
-    """Score one run; a judged query that it lacks scores 0 and counts."""
+    """Score one run; a judged query that it lacks scores 0 and counts.
+
+    Args:
+        name: of the run.
+        run: query id -> document id -> score.
+        judgments: query id -> document id -> grade.
+        measures: the measures to compute.
+
+    Raises:
+        InputError: no query is left to score.
+        UnmatchedRun: none of its hits is judged.
+    """
     read_hits = partial(hits_by_query, run)
     source = RunSource(name, f"runs[{name!r}]", RunConventions(), read_hits)
     scored = _score_run(source, run, judgments, measures)
@@ -310,6 +321,11 @@ class MatchedRun(NamedTuple):
 
 def match_run_ids(run: RunScores, judgments: Grades, where: str) -> MatchedRun:
     """Match the ids of a run without a judged hit with those of the judgments.
+
+    Args:
+        run: query id -> document id -> score.
+        judgments: query id -> document id -> grade.
+        where: the name of the run in messages.
 
     Raises:
         UnmatchedRun: they cannot be matched.

@@ -28,6 +28,8 @@ def undeclared_choices(
 def undeclared_settings(declared: Settings, used: Settings) -> tuple[str, ...]:
     """Return the statistics that differ from the declared ones, each with both.
 
+    Only those that a command has options for can differ.
+
     >>> undeclared_settings(Settings(), Settings(margin=0.02, test="wilcoxon"))
     ('test wilcoxon (declared: randomization)', 'margin 0.02 (declared: none)')
     """

@@ -54,6 +54,7 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
         return NOT_ESTIMABLE
     difference = (counts.won - counts.lost) / n
     low = _lower_end(counts, difference, alpha)
+    # 0.0 - x, since -x can be -0.0, which would be printed.
     high = 0.0 - _lower_end(counts.swapped, -difference, alpha)
     if mcnemar_p(counts) > alpha:
         low = min(low, 0.0)
@@ -230,9 +231,9 @@ def _binomial(n: int) -> Binomial:
     low = 0
     high = n
     if n > MAX_FULL_COUNT:
-        reach = WINDOW_DEVIATIONS * math.sqrt(n) / 2
-        low = max(0, math.floor(n / 2 - reach))
-        high = min(n, math.ceil(n / 2 + reach))
+        half_width = WINDOW_DEVIATIONS * math.sqrt(n) / 2
+        low = max(0, math.floor(n / 2 - half_width))
+        high = min(n, math.ceil(n / 2 + half_width))
     numbers = np.arange(low, high + 1, dtype=np.float64)
     log_chances = (
         special.gammaln(n + 1)

@@ -9,7 +9,7 @@ from harness.stats.differences import Floats, ScoreTable, index_of_highest
 from harness.stats.units import Units
 
 FOLDS = 5
-"""Parts of the queries: each choice is made on about four fifths of them."""
+"""Folds of the queries: each choice is made on about four fifths of them."""
 
 
 def cross_fitted_scores(

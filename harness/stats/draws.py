@@ -58,18 +58,23 @@ def map_in_parallel(
             yield future.result()
 
 
-def seeded_generator(seed: int, purpose: str, queries: int) -> np.random.Generator:
+def seeded_generator(seed: int, purpose: str, units: int) -> np.random.Generator:
     """Return the PCG64 stream of a purpose.
 
-    It is seeded by SHA-256 of (seed, purpose, number of queries), and by nothing else:
-    all measures and pairs share the stream. Another retriever changes no other number,
-    and no result depends on earlier draws.
+    It is seeded by SHA-256 of (seed, purpose, number of queries or clusters), and by
+    nothing else: all measures and pairs share the stream. Another retriever changes no
+    other number, and no result depends on earlier draws.
+
+    Args:
+        seed: of the experiment.
+        purpose: what is drawn, such as "signs": each purpose has a stream of its own.
+        units: how many queries or clusters there are.
 
     >>> first, second = (seeded_generator(0, "signs", 13) for _ in range(2))
     >>> bool(first.random() == second.random())
     True
     """
-    digest = hashlib.sha256(f"{seed}/{purpose}/{queries}".encode()).digest()
+    digest = hashlib.sha256(f"{seed}/{purpose}/{units}".encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
@@ -88,7 +93,7 @@ def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     changes no sum.
 
     Args:
-        columns: (n, k), a sign for each row.
+        columns: (n, k), one row for each query or cluster, whose values share a sign.
         seed: of the draws, which are the same for all columns.
     """
     n, k = columns.shape

@@ -45,7 +45,7 @@ def mean(values: Floats, weights: Floats | None = None) -> float:
     Its sum is rounded once (`math.fsum`).
 
     Args:
-        values: (n,).
+        values: (n,), n >= 1.
         weights: (n,), above 0; None: all alike.
     """
     if weights is None:
@@ -66,6 +66,12 @@ def student_interval(
     by the delta method, transformed back ("logit"). With clusters or weights, see
     `standard_error`.
 
+    Args:
+        values: (n,), n >= 1.
+        level: confidence of the interval.
+        bounds: the range of the values; None if unknown.
+        units: clusters and weights of the queries; None: every query by itself.
+
     >>> student_interval(np.array([0.5])).method
     'not estimable'
     >>> values = np.array([0.8, 0.9, 1.0, 1.0])
@@ -77,23 +83,23 @@ def student_interval(
         return NOT_ESTIMABLE
     centre = estimate.mean
     quantile = float(special.stdtrit(estimate.degrees_of_freedom, (1 + level) / 2))
-    reach = quantile * estimate.error
-    low = centre - reach
-    high = centre + reach
+    half_width = quantile * estimate.error
+    low = centre - half_width
+    high = centre + half_width
     if bounds is None or (bounds.low <= low and high <= bounds.high):
         return Interval(low, high, "t")
-    return _logit_interval(centre, reach, bounds)
+    return _logit_interval(centre, half_width, bounds)
 
 
-def _logit_interval(centre: float, reach: float, bounds: ValueRange) -> Interval:
+def _logit_interval(centre: float, half_width: float, bounds: ValueRange) -> Interval:
     """Return the interval on the logit scale, which stays within the bounds."""
     share = (centre - bounds.low) / bounds.span
     if not 0 < share < 1:
         return NOT_ESTIMABLE
     logit_centre = float(special.logit(share))
-    logit_reach = reach / bounds.span / (share * (1 - share))
-    low_share = float(special.expit(logit_centre - logit_reach))
-    high_share = float(special.expit(logit_centre + logit_reach))
+    logit_half_width = half_width / bounds.span / (share * (1 - share))
+    low_share = float(special.expit(logit_centre - logit_half_width))
+    high_share = float(special.expit(logit_centre + logit_half_width))
     low = bounds.low + bounds.span * low_share
     high = bounds.low + bounds.span * high_share
     return Interval(low, high, "logit")
@@ -103,6 +109,7 @@ class StandardError(NamedTuple):
     """The standard error of a mean."""
 
     error: float
+    """The standard error."""
     degrees_of_freedom: float
     """Degrees of freedom of its t distribution."""
     mean: float
@@ -164,7 +171,7 @@ def standard_deviation(values: Floats) -> float:
 
 
 def wilson_interval(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Return Wilson's (1927) score interval of a proportion.
+    """Return Wilson's (1927) score interval of a proportion; n >= 1.
 
     >>> [round(x, 4) for x in wilson_interval(9, 10)[:2]]
     [0.5958, 0.9821]
@@ -172,8 +179,8 @@ def wilson_interval(successes: int, n: int, level: float = 0.95) -> Interval:
     z = float(special.ndtri((1 + level) / 2))
     share = successes / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    spread = math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    reach = z / (1 + z * z / n) * spread
-    low = 0.0 if successes == 0 else centre - reach
-    high = 1.0 if successes == n else centre + reach
+    deviation = math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    half_width = z / (1 + z * z / n) * deviation
+    low = 0.0 if successes == 0 else centre - half_width
+    high = 1.0 if successes == n else centre + half_width
     return Interval(low, high, "wilson")

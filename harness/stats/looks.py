@@ -29,7 +29,7 @@ class InterimAnalysis:
     """One look: a test of the same question as before, with more queries."""
 
     number: int
-    """Number of the look, counted from 1; earlier looks count."""
+    """Number of the look, counted from 1; earlier looks count, planned or not."""
     planned: tuple[int, ...]
     """How many queries each planned look has, in all."""
     level: float
@@ -49,18 +49,21 @@ class StatisticDensity(NamedTuple):
     """The distribution of the statistic if no earlier look crossed its boundary."""
 
     grid: Floats
-    """(points,): values of the statistic."""
+    """(points,): the statistic times the root of the look's `fraction`.
+
+    So scaled, it changes from look to look by independent steps.
+    """
     weights: Floats
     """(points,): the probability of each."""
 
 
 class LookStep(NamedTuple):
-    """The step of the test statistic from one look to the next."""
+    """The step of the scaled statistic from one look to the next."""
 
     fraction: float
     """The share of all planned queries at the next look."""
-    spread: float
-    """Standard deviation of the statistic's change."""
+    deviation: float
+    """Standard deviation of the step: the root of the added share of the queries."""
 
 
 def spent_alpha(alpha: float, fraction: float) -> float:
@@ -110,7 +113,7 @@ def look_levels(
     density = StatisticDensity(grid=np.zeros(1), weights=np.ones(1))
     previous_fraction = 0.0
     for fraction, chance in zip(fractions, granted, strict=True):
-        step = LookStep(fraction, spread=np.sqrt(fraction - previous_fraction))
+        step = LookStep(fraction, deviation=np.sqrt(fraction - previous_fraction))
         boundary = _find_boundary(density, step, chance)
         levels.append(float(2 * special.ndtr(-boundary)))
         density = _density_within(boundary, density, step)
@@ -132,8 +135,8 @@ def _crossing_chance(
 ) -> float:
     """Return the chance to cross the boundary in either direction at the next look."""
     edge = boundary * np.sqrt(step.fraction)
-    above = special.ndtr((density.grid - edge) / step.spread)
-    below = special.ndtr((-edge - density.grid) / step.spread)
+    above = special.ndtr((density.grid - edge) / step.deviation)
+    below = special.ndtr((-edge - density.grid) / step.deviation)
     return float(density.weights @ (above + below))
 
 
@@ -143,10 +146,10 @@ def _density_within(
     """Return the distribution at the next look if the boundary is not crossed."""
     edge = boundary * np.sqrt(step.fraction)
     grid = np.linspace(-edge, edge, LOOK_GRID_POINTS)
-    deviations = (grid[:, None] - density.grid[None, :]) / step.spread
+    deviations = (grid[:, None] - density.grid[None, :]) / step.deviation
     widths = np.full(LOOK_GRID_POINTS, grid[1] - grid[0])
     widths[[0, -1]] /= 2
-    normal = np.exp(-(deviations**2) / 2) / (np.sqrt(2 * np.pi) * step.spread)
+    normal = np.exp(-(deviations**2) / 2) / (np.sqrt(2 * np.pi) * step.deviation)
     return StatisticDensity(grid, weights=normal @ density.weights * widths)
 
 

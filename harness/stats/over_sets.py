@@ -71,15 +71,15 @@ def new_sets_difference(
     if interval.low is None:
         return None
     centre = mean(differences)
-    spread = standard_deviation(differences)
-    t = centre / spread * math.sqrt(count)
+    deviation = standard_deviation(differences)
+    t = centre / deviation * math.sqrt(count)
     quantile = float(special.stdtrit(count - 1, (1 + level) / 2))
-    reach = quantile * spread * math.sqrt(1 + 1 / count)
+    half_width = quantile * deviation * math.sqrt(1 + 1 / count)
     return NewSetsDifference(
         t=t,
         p_value=2 * float(special.stdtr(count - 1, -abs(t))),
         interval=interval,
-        new_set_interval=Interval(centre - reach, centre + reach, "t"),
+        new_set_interval=Interval(centre - half_width, centre + half_width, "t"),
     )
 
 

@@ -143,12 +143,23 @@ def non_inferiority_tests(
     0.02" with p = 1e-10. Below `min_units_for_margin` p = 1. With clusters, these are
     counted instead of queries; the added one is as large as the largest, or has the
     largest weight: with the mean weight, losses on heavy queries passed.
+
+    Args:
+        scores: retriever -> (n,) scores, defined for all.
+        pairs: names of retrievers.
+        within: the margin, and the units of the queries.
+
+    Returns:
+        The test of each pair; `NOT_SHOWABLE` itself if the queries are too few, or the
+        range is unknown.
     """
     margin = within.margin
     units = within.units
     # The range is unknown; or it is 0, because no query has a label.
     if not within.span or not pairs:
         return [NOT_SHOWABLE] * len(pairs)
+    # Columns: each retriever, then each again raised by the margin; a pair compares
+    # the raised a with the plain b. The last row is the added query.
     sums = units.sums(np.column_stack(list(scores.values())))
     raised = sums + margin * units.totals[:, None]
     worst = (margin - within.span) * float(units.totals.max())
@@ -173,7 +184,7 @@ def equivalence_tests(
     """Test, for each pair, that the means differ by less than the margin.
 
     One-sided and uncorrected. These are two tests of `non_inferiority_tests`, one in
-    each direction; the larger p counts.
+    each direction; the larger p counts. The arguments are the same.
     """
     both_directions: list[tuple[str, str]] = []
     for a, b in pairs:

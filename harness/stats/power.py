@@ -28,7 +28,7 @@ def t_power(effect: float, n: int, alpha: float) -> float:
 
     Args:
         effect: the true mean difference divided by the differences' standard deviation.
-        n: pairs, 2 or more.
+        n: queries (or clusters) that both have a score for, 2 or more.
         alpha: two-sided level.
 
     >>> round(t_power(0.5, 34, 0.05), 4)
@@ -44,7 +44,7 @@ def t_power(effect: float, n: int, alpha: float) -> float:
 
 
 def queries_for_effect(effect: float, alpha: float = 0.05) -> int | None:
-    """Return the smallest number of pairs with power 0.80; None above 1,000,000.
+    """Return the smallest number of queries with power 0.80; None above 1,000,000.
 
     Args:
         effect: the true mean difference divided by the differences' standard deviation;
@@ -65,7 +65,7 @@ def queries_for_effect(effect: float, alpha: float = 0.05) -> int | None:
 
 
 def detectable_effect(n: int, alpha: float = 0.05) -> float:
-    """Return the smallest effect that n pairs find with power 0.80; n >= 2.
+    """Return the smallest effect that n queries find with power 0.80; n >= 2.
 
     It is a mean difference in standard deviations.
 
@@ -87,7 +87,7 @@ def detectable_effect(n: int, alpha: float = 0.05) -> float:
 
 
 def queries_needed(
-    pairs: PairedDifferences, difference: float, alpha: float
+    differences: PairedDifferences, difference: float, alpha: float
 ) -> int | None:
     """Return how many queries find a true mean difference with power 0.80.
 
@@ -95,12 +95,13 @@ def queries_needed(
     differences, and if all are equal: nothing is said of power then.
 
     Args:
-        pairs: the observed differences, of clusters' means if clusters are declared;
+        differences: the observed ones, of clusters' means if clusters are declared;
             their mean is not used.
         difference: the one that must not be missed; > 0, in points of the measure.
         alpha: two-sided level, divided by the rows of the family.
     """
-    if pairs.wins + pairs.losses < MIN_POWER_DIFFERENCES or pairs.is_constant:
+    nonzero = differences.wins + differences.losses
+    if nonzero < MIN_POWER_DIFFERENCES or differences.is_constant:
         return None
-    effect = difference / standard_deviation(pairs.values)
+    effect = difference / standard_deviation(differences.values)
     return queries_for_effect(effect, alpha) or MAX_POWER_QUERIES + 1

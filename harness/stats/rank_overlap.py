@@ -104,6 +104,7 @@ def _shared_counts(short: Sequence[str], long: Sequence[str]) -> Integers:
     """Return how many documents both have, down to each depth of the longer: (n,)."""
     rank_in_short = dict(zip(short, range(len(short)), strict=True))
     n = len(long)
+    # A document that only the longer list has gets n, beyond every depth.
     ranks = map(rank_in_short.get, long, repeat(n))
     met_at = np.maximum(np.fromiter(ranks, np.int64, n), np.arange(n))
     return np.bincount(met_at, minlength=n + 1)[:n].cumsum()

@@ -102,10 +102,10 @@ def roc_area(
     variance = float(_area_covariance([placements], units)[0, 0])
     if 0 < area < 1 and variance > 0:
         z = float(special.ndtri((1 + level) / 2))
-        reach = z * np.sqrt(variance) / (area * (1 - area))
+        half_width = z * np.sqrt(variance) / (area * (1 - area))
         logit = special.logit(area)
-        low = min(low, float(special.expit(logit - reach)))
-        high = max(high, float(special.expit(logit + reach)))
+        low = min(low, float(special.expit(logit - half_width)))
+        high = max(high, float(special.expit(logit + half_width)))
     return RocArea(area, low, high)
 
 
@@ -139,8 +139,8 @@ def _newcombe_variance(area: float, units: RocUnits) -> float:
     m = len(units.positives)
     n = len(units.negatives)
     others = (m + n) / 2 - 1
-    spread = 1 + others * (1 - area) / (2 - area) + others * area / (1 + area)
-    return area * (1 - area) * spread / (m * n)
+    factor = 1 + others * (1 - area) / (2 - area) + others * area / (1 + area)
+    return area * (1 - area) * factor / (m * n)
 
 
 def compare_roc_areas(

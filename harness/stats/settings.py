@@ -119,13 +119,17 @@ class Settings(Statistics):
     It may favour one retriever, and nothing is claimed from its labels.
     """
     earlier: tuple[int, ...] = ()
-    """How many queries each earlier look had, fewest first."""
+    """How many queries each earlier look had, fewest first.
+
+    That is a run decided by the same measure, over the same documents.
+    """
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""
     no_more_queries: bool = False
-    """Whether all queries, as many as the looks plan or more, have labels.
+    """Whether no label is to come, though the last planned look may not be reached.
 
-    Some cannot be scored, so that the last planned look is never reached.
+    All queries, as many as it needs or more, have labels; but those without a relevant
+    document cannot be scored.
     """
 
     @classmethod

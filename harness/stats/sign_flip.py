@@ -36,7 +36,10 @@ TILT_TOLERANCE = 1e-13
 
 
 class Contrast(NamedTuple):
-    """The sum of column `a` - column `b`, to be tested against zero."""
+    """The sum of column `a` - column `b`, to be tested against zero.
+
+    Both are indices of columns.
+    """
 
     a: int
     b: int
@@ -46,6 +49,7 @@ class FlipTest(NamedTuple):
     """p-values of one contrast."""
 
     two_sided: float
+    """p against the null hypothesis that the mean is zero."""
     greater: float
     """One-sided p against the null hypothesis that the mean is not above zero."""
     method: str
@@ -151,11 +155,11 @@ def subset_tail(
         below_limit = float(chances[:sums_below].sum())
         return Tail(float(chances.sum()), below_limit, "convolved")
     if fast and len(sizes) >= MIN_SADDLEPOINT_DIFFERENCES:
-        chance = saddlepoint_tail(sizes, limit)
+        chance = saddlepoint_chance(sizes, limit)
         return Tail(chance, chance, "saddlepoint")
     grid_steps = _grid_steps(sizes)
     if grid_steps is None:
-        chance = saddlepoint_tail(sizes, limit)
+        chance = saddlepoint_chance(sizes, limit)
         return Tail(chance, chance, "saddlepoint")
     chance = _grid_chance(sizes, limit, grid_steps)
     return Tail(chance, chance, "grid")
@@ -243,7 +247,7 @@ def _subset_chances(steps: Integers, limit: int) -> Floats:
     return np.ldexp(counts, exponent)
 
 
-def saddlepoint_tail(sizes: Floats, limit: float) -> float:
+def saddlepoint_chance(sizes: Floats, limit: float) -> float:
     """Return the chance of a sum of at most the limit, by the saddlepoint.
 
     Lugannani & Rice (1980), for the sum of sizes with random signs, whose cumulants are
@@ -251,7 +255,7 @@ def saddlepoint_tail(sizes: Floats, limit: float) -> float:
 
     >>> from harness.stats.signed_rank import lower_tail
     >>> steps = np.arange(1, 41)
-    >>> round(saddlepoint_tail(steps / 40, 36 / 40) / lower_tail(steps, 36), 2)
+    >>> round(saddlepoint_chance(steps / 40, 36 / 40) / lower_tail(steps, 36), 2)
     0.92
     """
     d = sizes[::-1]
@@ -263,9 +267,9 @@ def saddlepoint_tail(sizes: Floats, limit: float) -> float:
     t = _saddlepoint(d, observed)
     cumulant = float((t * d + np.log1p(np.exp(-2 * t * d)) - math.log(2)).sum())
     w = math.sqrt(max(2 * (t * observed - cumulant), SCORE_TOLERANCE))
-    spread = t * math.sqrt(float((d**2 * (1 - np.tanh(t * d) ** 2)).sum()))
+    scaled_deviation = t * math.sqrt(float((d**2 * (1 - np.tanh(t * d) ** 2)).sum()))
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    chance = float(special.ndtr(-w)) + density * (1 / spread - 1 / w)
+    chance = float(special.ndtr(-w)) + density * (1 / scaled_deviation - 1 / w)
     return max(chance, smallest_chance)
 
 

@@ -70,7 +70,7 @@ class TailMethod(NamedTuple):
     label: str
 
 
-def signed_rank(pairs: PairedDifferences) -> SignedRank:
+def signed_rank(differences: PairedDifferences) -> SignedRank:
     """Test whether paired differences are distributed symmetrically about zero.
 
     The test is conditional on their magnitudes. Equal scores are dropped before ranking
@@ -87,7 +87,7 @@ def signed_rank(pairs: PairedDifferences) -> SignedRank:
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
     """
-    ranks, plus, minus = _rank_sums(pairs)
+    ranks, plus, minus = _rank_sums(differences)
     n = len(ranks)
     method = _choose_method(ranks)
     p_value = 1.0
@@ -101,13 +101,13 @@ def signed_rank(pairs: PairedDifferences) -> SignedRank:
         statistic=min(plus, minus) / 2,
         p_value=max(p_value, p_minimum, SMALLEST),
         p_minimum=max(p_minimum, SMALLEST),
-        zeros=len(pairs.groups) - n,
-        effect_size=effect_size(pairs),
+        zeros=len(differences.groups) - n,
+        effect_size=effect_size(differences),
         method=method.label,
     )
 
 
-def effect_size(pairs: PairedDifferences) -> float | None:
+def effect_size(differences: PairedDifferences) -> float | None:
     """Return the matched-pairs rank-biserial correlation (Kerby 2014) without a test.
 
     None if no query differs.
@@ -117,15 +117,15 @@ def effect_size(pairs: PairedDifferences) -> float | None:
     >>> effect_size(paired_differences(a, b))
     0.0
     """
-    _, plus, minus = _rank_sums(pairs)
+    _, plus, minus = _rank_sums(differences)
     if not plus + minus:
         return None
     return (plus - minus) / (plus + minus)
 
 
-def _rank_sums(pairs: PairedDifferences) -> RankSums:
-    ranks = doubled_ranks(pairs.groups)
-    signs = pairs.groups[pairs.groups != 0]
+def _rank_sums(differences: PairedDifferences) -> RankSums:
+    ranks = doubled_ranks(differences.groups)
+    signs = differences.groups[differences.groups != 0]
     plus = int(ranks[signs > 0].sum())
     return RankSums(ranks, plus, int(ranks.sum()) - plus)
 
@@ -228,7 +228,7 @@ def with_subsets(counts: Floats, ranks: Integers) -> Floats:
             np.add(sums, lower_sums, out=next_sums)
             sums, next_sums = next_sums, sums
             lower_sums, next_lower_sums = next_lower_sums, lower_sums
-        if members % 2:
+        if members % 2:  # the newest sums are in `following`
             current, following = following, current
     return current[zeros:]
 
@@ -321,9 +321,9 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
     if w < NEAR_CENTRE:  # both reciprocals grow beyond bounds, and the sum is normal
         return float(special.ndtr(-2 * (edge - r.sum() / 2) / math.sqrt(float(r @ r))))
     inclusion = special.expit(t * r)
-    spread = math.sqrt(float((r * r) @ (inclusion * (1 - inclusion))))
+    deviation = math.sqrt(float((r * r) @ (inclusion * (1 - inclusion))))
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    correction = 1 / (2 * math.sinh(t / 2) * spread) - 1 / w
+    correction = 1 / (2 * math.sinh(t / 2) * deviation) - 1 / w
     return float(special.ndtr(-w)) + density * correction
 
 

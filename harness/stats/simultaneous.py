@@ -20,6 +20,9 @@ from harness.stats.intervals import NOT_ESTIMABLE, Interval, standard_error
 from harness.stats.sign_flip import Contrast
 from harness.stats.units import Units
 
+MIN_UNCANCELLED_SHARE = 1e-6
+"""Share of a sum of squares below which a difference of two has too few digits."""
+
 
 def simultaneous_intervals(
     scores: Floats,
@@ -52,9 +55,9 @@ def simultaneous_intervals(
         if estimate is None or c is None:
             intervals.append(NOT_ESTIMABLE)
             continue
-        reach = c * estimate.error
-        low = estimate.mean - reach
-        high = estimate.mean + reach
+        half_width = c * estimate.error
+        low = estimate.mean - half_width
+        high = estimate.mean + half_width
         if bounds is not None:
             low = max(low, bounds.low)
             high = min(high, bounds.high)
@@ -112,13 +115,14 @@ def simultaneous_quantile(
     return float(np.quantile(maxima, level, method="inverted_cdf"))
 
 
-MIN_UNCANCELLED_SHARE = 1e-6
-"""Share of a sum of squares below which a difference of two has too few digits."""
-
-
 def _varying_pairs(
     deviations: Floats, scores: Floats, family: Sequence[Contrast]
 ) -> list[Contrast]:
+    """Return the pairs whose differences are not all equal.
+
+    Deviations are divided by the whole weight; times the number of units they are as
+    large as scores, of whose float noise `slack` is the limit.
+    """
     slack = SCORE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
     return [
         pair

@@ -55,7 +55,7 @@ class _FamilyTests(NamedTuple):
     single_p_values: list[float]
     p_values: list[float]
     """Two-sided p of each slice, corrected over all slices."""
-    reach_factors: Floats
+    quantiles: Floats
     """Standard errors from the gap to the ends of its interval; NaN if unknown."""
 
 
@@ -104,12 +104,12 @@ def slice_contrasts(
         outside = _side_mean(differences, ~mask, units)
         low = None
         high = None
-        reach = family.reach_factors[column] * (
+        half_width = family.quantiles[column] * (
             math.nan if error is None else error.error
         )
-        if not math.isnan(reach):
-            low = float(inside - outside - reach)
-            high = float(inside - outside + reach)
+        if not math.isnan(half_width):
+            low = float(inside - outside - half_width)
+            high = float(inside - outside + half_width)
         contrasts.append(
             SliceContrast(
                 inside=inside,
@@ -216,14 +216,14 @@ def _flip_signs(
     varies = roots > SCORE_TOLERANCE
     statistics = np.zeros(masks.shape[1])
     statistics[varies] = contributions.sum(axis=0)[varies] / roots[varies]
-    reach_factors = np.full(masks.shape[1], math.nan)
+    quantiles = np.full(masks.shape[1], math.nan)
     if flip_tests.quantile is not None:
         tail = float(special.ndtr(-flip_tests.quantile))
         for column, error in enumerate(errors):
             if error is not None:
-                reach_factors[column] = -special.stdtrit(error.degrees_of_freedom, tail)
+                quantiles[column] = -special.stdtrit(error.degrees_of_freedom, tail)
     return _FamilyTests(
-        statistics, flip_tests.single_p_values, flip_tests.p_values, reach_factors
+        statistics, flip_tests.single_p_values, flip_tests.p_values, quantiles
     )
 
 

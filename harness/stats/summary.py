@@ -23,7 +23,9 @@ class ScoreSummary:
     """One row of summary.csv, without the names."""
 
     count: int
+    """How many queries have a score."""
     mean: float
+    """The mean, weighted if queries have weights; the quantiles are not."""
     ci_low: float | None
     """Both ends are None if no interval can be estimated."""
     ci_high: float | None
@@ -35,6 +37,7 @@ class ScoreSummary:
     q75: float
     max: float
     ci_method: str
+    """As in `Interval`."""
 
 
 def summarize_scores(

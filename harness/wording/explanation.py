@@ -17,7 +17,7 @@ from harness.english import (
 )
 from harness.evaluation.explain import Explanation, Silence, SliceFinding
 from harness.evaluation.property_slices import Condition, SliceName
-from harness.evaluation.what_follows import Suggestion
+from harness.evaluation.suggestion import Suggestion
 from harness.records import (
     DIGITS,
     DOCUMENT_LENGTH,

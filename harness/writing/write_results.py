@@ -27,9 +27,10 @@ class EvaluatedRun(NamedTuple):
 
 
 def write_qrels_files(folder: Path, labels: GradedLabels) -> None:
-    """Write the graded labels as qrels; if gains are exponential, write gains, too.
+    """Write the graded labels as qrels, and again with the gains 2^grade - 1.
 
-    They are the first files: the rankings of a stopped run can then be scored.
+    The second file, for trec_eval, is left out if a grade is too high for them. Both
+    are the first files: the rankings of a stopped run can then be scored.
     """
     write_trec_qrels(folder / "qrels.trec", labels.grades)
     gains = exponential_gains(labels.grades)
@@ -48,7 +49,14 @@ class RunOutput(NamedTuple):
 
 
 def write_results(folder: Path, output: RunOutput) -> Results:
-    """Write every missing file, the manifest last; read the folder back."""
+    """Write every missing file of a run, and read the folder back.
+
+    The manifest is last: it has the digests of the others.
+
+    Args:
+        folder: the staging folder, which has the qrels and the rankings of this run.
+        output: the run.
+    """
     # New rankings were written as each retriever finished; those of an earlier run,
     # which --only leaves out, are not here yet.
     for run in output.runs:

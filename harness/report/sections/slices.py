@@ -16,7 +16,6 @@ from harness.evaluation.families import MAX_SLICED_RIVALS
 from harness.evaluation.property_slices import (
     FIELD_PREFIX,
     PropertySlice,
-    QueryMask,
     SliceName,
     slices_of_pair,
 )
@@ -31,6 +30,7 @@ from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
 from harness.report.query_evidence import pack_json
 from harness.report.templates import Section
 from harness.report.view import View, runner_up
+from harness.scoring.scores import QueryMask
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
 

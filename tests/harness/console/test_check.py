@@ -180,6 +180,21 @@ def test_the_detectable_difference_is_that_of_statsmodels(comparisons, alpha):
     assert detectable.difference() == pytest.approx(expected, rel=1e-4)
 
 
+def test_every_query_of_a_quoted_text_is_named(tmp_path):
+    text = "which things have wheels"
+    layouts.jsonl(tmp_path / "corpus.jsonl", [{"_id": "a", "text": f"so: {text}?"}])
+    layouts.jsonl(
+        tmp_path / "queries.jsonl",
+        [{"_id": "q1", "text": text}, {"_id": "q2", "text": text.upper()}],
+    )
+    summary = summarise_dataset(load_dataset(parse_reference(tmp_path)))
+    assert summary.quoted == ("q1", "q2")
+
+
+def test_a_tiny_alpha_needs_many_queries():
+    assert DetectableDifference(5, alpha=1e-40).units_needed() == 134
+
+
 def test_the_detectable_difference_of_few_queries_in_words():
     sentence = detectable_sentence(DetectableDifference(5))
     assert sentence.startswith("enough queries? No: 5 queries and 1 comparison")

@@ -20,7 +20,7 @@ from harness.evaluation.explain import (
 from harness.evaluation.property_slices import Condition, SliceName, property_slices
 from harness.evaluation.query_properties import text_script
 from harness.evaluation.shown_slices import split_in_halves
-from harness.evaluation.what_follows import Suggestion, suggestion_for
+from harness.evaluation.suggestion import Suggestion, suggestion_for
 from harness.records import QueryProperty, Results, RetrieverQuality
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.settings import Settings

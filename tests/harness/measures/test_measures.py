@@ -377,6 +377,8 @@ def test_err_counts_grades_against_the_largest_of_all_queries() -> None:
         ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
         ("AP", 1, {"a": math.nan}, "not a finite number"),
         ("AP(groups='first')", 1, [], "no AND/OR groups"),
+        ("IoU@1", 1, {"a": 1.0}, "needs passages"),
+        ("own.x", 1, {"a": 1.0}, "is a function of ranked documents"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(

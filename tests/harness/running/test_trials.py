@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from harness import records
 from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.evaluation.join_folders import score_folders
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
@@ -134,6 +136,27 @@ def test_a_missing_evaluation_finds_the_spread_again(
     assert after.recomputed
 
 
+def test_a_missing_evaluation_is_computed_alike(tmp_path: Path, turns: str) -> None:
+    """Averages of 0 and 1 are neither: Success@1 is no measure of 0 and 1 here."""
+    results = ran(tmp_path, turns + "trials = 3\n")
+    before = read_or_evaluate(results)
+    assert before.summary["Success@1"]["tool"].ci_method != "wilson"
+    (results.folder / "evaluation.json").unlink()
+    after = read_or_evaluate(records.read_results(results.folder))
+    assert after.model_copy(update={"recomputed": False}) == before
+
+
+def test_averages_stay_averages_beside_another_folder(
+    tmp_path: Path, turns: str
+) -> None:
+    folder = ran(tmp_path, turns + "trials = 3\n").folder
+    path = small.experiment(tmp_path, name="words", retrievers=small.BM25)
+    words = run(path, RunOptions(tmp_path / "out")).folder
+    scores = score_folders([words, folder], ["Success@1"])
+    assert not scores.is_binary("Success@1")
+    assert list(scores.trial_means) == ["tool"]
+
+
 def test_a_fusion_has_the_trials_of_its_part(tmp_path: Path, turns: str) -> None:
     fused = '\n[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["tool", "bm25"]\n'
     results = ran(tmp_path, f"{turns}trials = 3\n{fused}")
@@ -159,6 +182,23 @@ def test_trials_survive_a_run_of_one_retriever(tmp_path: Path, turns: str) -> No
     after = run(tmp_path / "small.toml", RunOptions(tmp_path / "out", only=("bm25",)))
     assert scores(after, "tool", "P@2") == before
     assert len(after.trials("tool")) == 3
+
+
+def test_a_fusion_run_alone_has_the_same_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: str
+) -> None:
+    """One of its parts has two trials, the other three."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    name = module(folder, monkeypatch, TURNS.format(turns=[FISH, APPLE, CAR]))
+    other = turns.replace('"tool"', '"other"')
+    other = re.sub('call = ".*:', f'call = "{name}:', other)
+    fused = '\n[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["tool", "other"]\n'
+    ran(tmp_path, f"{turns}trials = 2\n{other}trials = 3\n{fused}")
+    rankings_file = tmp_path / "out" / "small" / "rankings" / "both.jsonl"
+    before = rankings_file.read_text(encoding="utf-8")
+    run(tmp_path / "small.toml", RunOptions(tmp_path / "out", only=("both",)))
+    assert rankings_file.read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize(

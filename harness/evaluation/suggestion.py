@@ -40,21 +40,26 @@ class Suggestion(Enum):
 
 
 def suggestion_for(
-    name: SliceName, loser: str, manifest: Manifest
+    slice_name: SliceName, loser: str, manifest: Manifest
 ) -> Suggestion | None:
     """Return what may help the loser on a slice; None if it is unknown.
 
     Words are added only to a loser without them, and vectors likewise.
+
+    Args:
+        slice_name: the slice on which it loses.
+        loser: the retriever.
+        manifest: has the parts of the loser, and what its models truncated.
     """
     parts = manifest.resolved.retriever_with_parts(loser)
     kinds = _leaf_kinds(parts, manifest)
-    if _is_truncated(name, parts, manifest):
+    if _is_truncated(slice_name, parts, manifest):
         return Suggestion.CHUNK
-    if _is_half(name, SHARED_WORDS, Condition.AT_MOST) and kinds <= WORD_KINDS:
+    if _is_half(slice_name, SHARED_WORDS, Condition.AT_MOST) and kinds <= WORD_KINDS:
         return Suggestion.DENSE
-    if _has_rare_words(name) and kinds <= VECTOR_KINDS:
+    if _has_rare_words(slice_name) and kinds <= VECTOR_KINDS:
         return Suggestion.LEXICAL
-    if _is_half(name, QUERY_LENGTH, Condition.ABOVE):
+    if _is_half(slice_name, QUERY_LENGTH, Condition.ABOVE):
         return Suggestion.LONG_QUERIES
     return None
 
@@ -67,24 +72,28 @@ def _leaf_kinds(parts: Sequence[str], manifest: Manifest) -> frozenset[str]:
     )
 
 
-def _is_half(name: SliceName, property_name: str, condition: Condition) -> bool:
+def _is_half(slice_name: SliceName, property_name: str, condition: Condition) -> bool:
     """Whether a slice is the lower, or upper, half by a property."""
-    return name.property_name == property_name and name.condition is condition
+    return (
+        slice_name.property_name == property_name and slice_name.condition is condition
+    )
 
 
-def _has_rare_words(name: SliceName) -> bool:
+def _has_rare_words(slice_name: SliceName) -> bool:
     """Whether the queries of a slice have rare words, or numbers."""
-    if name.property_name == DIGITS:
-        return name.value is True
-    return _is_half(name, RAREST_WORD, Condition.AT_MOST)
+    if slice_name.property_name == DIGITS:
+        return slice_name.value is True
+    return _is_half(slice_name, RAREST_WORD, Condition.AT_MOST)
 
 
-def _is_truncated(name: SliceName, parts: Sequence[str], manifest: Manifest) -> bool:
+def _is_truncated(
+    slice_name: SliceName, parts: Sequence[str], manifest: Manifest
+) -> bool:
     """Whether a part of the loser does not read the documents of a slice to the end."""
-    if name.property_name.startswith(TRUNCATED_BY):
-        retriever = name.property_name.removeprefix(TRUNCATED_BY)
-        return name.value is True and retriever in parts
-    if not _is_half(name, DOCUMENT_LENGTH, Condition.ABOVE):
+    if slice_name.property_name.startswith(TRUNCATED_BY):
+        retriever = slice_name.property_name.removeprefix(TRUNCATED_BY)
+        return slice_name.value is True and retriever in parts
+    if not _is_half(slice_name, DOCUMENT_LENGTH, Condition.ABOVE):
         return False
     quality = manifest.ledger.retrievers
     return any(quality[part].notes.get("truncated") for part in parts)
