@@ -93,9 +93,10 @@ class PairsContext:
     """Pairs that are not listed."""
     floors: Mapping[tuple[str, str], float]
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
-    evidence: list[PairDiagnostics]
-    evidence_left_out: int
-    """Pairs without evidence: it would have taken too long."""
+    diagnostics: list[PairDiagnostics]
+    """The leader's pairs first. A folder has all rankings: no overlap is None."""
+    undiagnosed: int
+    """Pairs without diagnostics, which would have taken too long."""
     other: Mapping[str, Sequence[TestRow]]
     """Other families of tests, by their titles."""
     small_slices: Sequence[SmallSlice]
@@ -128,8 +129,8 @@ def pairs_section(view: View) -> Section[PairsContext] | None:
         matrix=_matrix_rows(view, comparisons) if is_matrix else (),
         left=len(comparisons) - len(rows),
         floors=smallest_wilcoxon_p(comparisons, view.settings),
-        evidence=diagnostics,
-        evidence_left_out=pair_count - len(diagnostics),
+        diagnostics=diagnostics,
+        undiagnosed=pair_count - len(diagnostics),
         other=families,
         small_slices=small[:MAX_SMALL_SLICES],
         small_left=len(small[MAX_SMALL_SLICES:]),
@@ -228,9 +229,9 @@ def order_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison
 
 
 def diagnose_view_pairs(view: View) -> list[PairDiagnostics]:
-    """Return the evidence on the pairs, the leader's first.
+    """Return the diagnostics of the pairs, the leader's first.
 
-    It is on all pairs unless that takes too long.
+    They are of all pairs unless that takes too long.
     """
     pairs = pairs_to_inspect(view.ranked, view.baseline, view.n, MAX_PAIR_QUERIES)
     return diagnose_pairs(view.scores, pairs)

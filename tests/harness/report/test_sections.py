@@ -544,7 +544,7 @@ def test_compare_prints_the_diagnostics_of_the_page(baseline_view, capsys):
 
 def test_pairs_beyond_the_budget_are_counted(baseline_view, monkeypatch):
     monkeypatch.setattr(pairs, "MAX_PAIR_QUERIES", 2 * baseline_view.n)
-    assert pairs_section(baseline_view).context.evidence_left_out == 1
+    assert pairs_section(baseline_view).context.undiagnosed == 1
 
 
 @pytest.fixture(scope="module")
