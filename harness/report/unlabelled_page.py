@@ -290,12 +290,13 @@ def _groups_by_agreement(
     different_first: list[str] = []
     same_first: list[str] = []
     for query_id in on_page:
-        first = {hits[:1] for hits in view.first_hits[query_id].values()}
+        first = [hits[0] for hits in view.first_hits[query_id].values() if hits]
+        different = len(set(first))
         if max(view.finders(query_id).values(), default=0) < count:
             without_common.append(query_id)
-        if len(first) == count:
+        if different == count:
             different_first.append(query_id)
-        if len(first) == 1:
+        if different == 1 and len(first) == count:
             same_first.append(query_id)
     return {
         "Differ most": on_page[:DIFFERENT_QUERIES],

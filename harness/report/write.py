@@ -36,9 +36,6 @@ from harness.report.unlabelled_page import unlabelled_page
 from harness.report.view import View, build_view
 from harness.wording.labelling import effort_sentence
 
-MAX_TABLE_QUERIES = 200
-"""Queries that a table lists."""
-
 
 def markdown_report(view: View, sections: Sequence[AnySection]) -> str:
     """Return report.md, from the same contexts as the page.
@@ -46,7 +43,7 @@ def markdown_report(view: View, sections: Sequence[AnySection]) -> str:
     Images are the files under figures/.
     """
     environment = text_environment(escape_markdown_value)
-    environment.globals |= {"image": _markdown_image, "most": MAX_TABLE_QUERIES}
+    environment.globals |= {"image": _markdown_image}
     texts = (
         render_section(environment, section, "markdown", view=view)
         for section in sections

@@ -95,7 +95,7 @@ def _build_section(view: View, max_bytes: int) -> Section[FailsContext]:
     slices = failing_slices(view)
     evidence = build_evidence(view, slices.groups, max_bytes)
     context = FailsContext(
-        build_query_browser(evidence, loss_sentence(view)),
+        build_query_browser(evidence, loss_sentence(view, evidence)),
         slices,
         omitted=view.n - len(evidence.queries),
         remaining=REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
@@ -103,24 +103,39 @@ def _build_section(view: View, max_bytes: int) -> Section[FailsContext]:
     return Section("fails", "Where it fails", context)
 
 
-def loss_sentence(view: View) -> str:
-    """How many queries the examined retriever lost, and which one is shown."""
+def loss_sentence(view: View, evidence: Evidence) -> str:
+    """How many queries the examined retriever lost, and which one is shown.
+
+    Only the former if the first card is not that of the worst query, which may be on
+    another page; "" if the retriever ran alone, too.
+    """
     examined = view.examined
+    shown = evidence.first_query
+    worst = visible_text(view.ids[order_by_loss(view)[0]])
+    shows_worst = shown is not None and shown.id == worst
     if len(view.ranked) == 1:
-        return f"This query scores lowest of {count_of(view.n, 'query')}."
-    gaps = score_gaps(view)
-    lost = sum(gap < 0 for gap in gaps)
+        queries = count_of(view.n, "query")
+        return f"This query scores lowest of {queries}." if shows_worst else ""
+    lost = sum(gap < 0 for gap in score_gaps(view))
+    sentence = f"{examined} lost {_lost_words(view, lost)}."
+    if not shows_worst:
+        return sentence
     if not lost:
-        return f"{examined} lost no query. This one it scores lowest."
+        return f"{sentence} This one it scores lowest."
+    return f"{sentence} {'This one it lost most.' if lost > 1 else 'It is this one.'}"
+
+
+def _lost_words(view: View, lost: int) -> str:
+    """Return how many queries were lost, and to which retriever."""
+    if not lost:
+        return "no query"
     rivals = query_rivals(view)
     other = "another retriever"
     if len(rivals) == 1:
         other = rivals[0]
     elif len(rivals) < len(view.ranked) - 1:
         other = "a retriever that may be as good"
-    return f"{examined} lost {lost:,} of {count_of(view.n, 'query')} to {other}. " + (
-        "This one it lost most." if lost > 1 else "It is this one."
-    )
+    return f"{lost:,} of {count_of(view.n, 'query')} to {other}"
 
 
 def build_evidence(
