@@ -67,7 +67,12 @@ def escape_markdown_value(value: Any) -> Any:
 def unlabelled_report(
     results: Results, *, shows_texts: bool = True
 ) -> list[ReportFile]:
-    """Return the files of the report."""
+    """Return report.html and report.md of rankings without labels.
+
+    Args:
+        results: of a run without labels.
+        shows_texts: whether texts of queries and documents are shown, or their ids.
+    """
 
     def text_of(query_id: str) -> str:
         return results.queries[query_id].query.text if shows_texts else ""

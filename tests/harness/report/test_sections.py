@@ -612,12 +612,12 @@ def test_the_row_of_a_reranker_has_the_means_and_counts_of_the_scores(reranked):
     (row,) = reranker_rows(build_view(reranked))
     scores = scores_by_retriever(reranked, "nDCG@3")
     differences = scores["reranked"] - scores["bm25"]
-    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
+    assert (row.retriever, row.first_stage, row.depth) == ("reranked", "bm25", 3)
     assert row.before == pytest.approx(scores["bm25"].mean())
     assert row.after == pytest.approx(scores["reranked"].mean())
-    assert row.better == (differences > 1e-9).sum()
-    assert row.equal == (differences.abs() <= 1e-9).sum()
-    assert row.worse == (differences < -1e-9).sum()
+    assert row.wins == (differences > 1e-9).sum()
+    assert row.ties == (differences.abs() <= 1e-9).sum()
+    assert row.losses == (differences < -1e-9).sum()
 
 
 def test_the_row_of_a_reranker_has_the_mean_ceiling(reranked):
