@@ -141,11 +141,11 @@ def compare_grade_rules(view: View) -> GradeRules | None:
     if len(rows) < 2:
         return None
     changed_rules = [
-        f"{' and '.join(row.winners)} with {row.rule} grades and {row.measure}"
+        f"{join_names(row.winners)} with {row.rule} grades and {row.measure}"
         for row in rows
         if row.changed
     ]
-    winners = " and ".join(rows[0].winners)
+    winners = join_names(rows[0].winners)
     verb = "has" if len(rows[0].winners) == 1 else "share"
     verdict = (
         f"{winners} {verb} the highest mean under each of these {len(rows)} rules."

@@ -32,6 +32,7 @@ from harness.report.sections.slices import (
     compare_slices,
     decisive_slice,
     reversed_slices,
+    slices_sentence,
     view_slices,
 )
 from harness.report.view import build_view
@@ -256,6 +257,37 @@ def test_a_slice_is_reversed_only_if_a_test_shows_it(view):
         "On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3, "
         "unlike on the other queries (adjusted p 0.0100)."
     )
+
+
+@pytest.mark.parametrize(
+    ("leads", "sentence"),
+    [
+        pytest.param(
+            (0.2, -0.1),
+            "a leads b most on “tags: x” (+0.200). On “tags: y” b is ahead by 0.100. "
+            "Exploratory.",
+            id="both",
+        ),
+        pytest.param(
+            (0.2, 0.0),
+            "a leads b most on “tags: x” (+0.200). On “tags: y” both score the same. "
+            "Exploratory.",
+            id="one",
+        ),
+        pytest.param(
+            (0.0, 0.0),
+            "a and b score the same on every slice. Exploratory.",
+            id="neither",
+        ),
+    ],
+)
+def test_the_sentence_of_slices_says_which_retriever_is_ahead(leads, sentence):
+    rows = (
+        slice_row("", 40, sum(leads) / 2),
+        slice_row("x", 20, leads[0]),
+        slice_row("y", 20, leads[1]),
+    )
+    assert slices_sentence(SlicePair("a", "b", rows)) == sentence
 
 
 def test_both_sides_of_a_slice_have_a_row_with_one_p(view):
