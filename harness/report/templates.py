@@ -69,7 +69,7 @@ TEMPLATE_FILTERS = {
     "between": interval_text,
     "between_signed": difference_interval_text,
     "p_value": power_p_text,
-    "brief": sort_key,
+    "sort_key": sort_key,
     "plain": number_text,
     "dollars": dollars_text,
     "milliseconds": milliseconds_text,

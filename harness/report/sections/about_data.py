@@ -59,7 +59,7 @@ class DataContext:
     """Sentences that are not in the fold: the first screen has no room for them."""
     grade_rules: GradeRules | None
     labels: LabelSources | None
-    counted: QualityTables
+    counts: QualityTables
     data: DatasetContents
 
 
@@ -84,7 +84,7 @@ def data_section(view: View) -> Section[DataContext]:
         ],
         grade_rules=grade_rules,
         labels=count_label_sources(view),
-        counted=quality_tables(view),
+        counts=quality_tables(view),
         data=describe_dataset(view),
     )
     return Section("data", "Data", context)

@@ -89,7 +89,7 @@ class PairsContext:
     rows: list[Comparison]
     matrix: Sequence[MatrixRow]
     """Signs of all pairs of many retrievers; empty if the pairs are listed."""
-    left: int
+    unlisted: int
     """Pairs that are not listed."""
     floors: Mapping[tuple[str, str], float]
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
@@ -97,13 +97,13 @@ class PairsContext:
     """The leader's pairs first. A folder has all rankings: no overlap is None."""
     undiagnosed: int
     """Pairs without diagnostics, which would have taken too long."""
-    other: Mapping[str, Sequence[TestRow]]
-    """Other families of tests, by their titles."""
+    families: Mapping[str, Sequence[TestRow]]
+    """Further families of tests, by their titles."""
     small_slices: Sequence[SmallSlice]
     """Slices with too few queries for a test, as far as they are named."""
-    small_left: int
+    unnamed_slices: int
     """How many more there are."""
-    other_left: int
+    unlisted_tests: int
     """Rows of tests.csv that are not here: slices, the sweep, other retrievers."""
     signs: Mapping[Verdict, str]
     word: Callable[[Finding], str]
@@ -127,14 +127,14 @@ def pairs_section(view: View) -> Section[PairsContext] | None:
         settings=settings_sentence(view.settings),
         rows=rows,
         matrix=_matrix_rows(view, comparisons) if is_matrix else (),
-        left=len(comparisons) - len(rows),
+        unlisted=len(comparisons) - len(rows),
         floors=smallest_wilcoxon_p(comparisons, view.settings),
         diagnostics=diagnostics,
         undiagnosed=pair_count - len(diagnostics),
-        other=families,
+        families=families,
         small_slices=small[:MAX_SMALL_SLICES],
-        small_left=len(small[MAX_SMALL_SLICES:]),
-        other_left=len(view.evaluation.tests) - family_rows,
+        unnamed_slices=len(small[MAX_SMALL_SLICES:]),
+        unlisted_tests=len(view.evaluation.tests) - family_rows,
         signs=VERDICT_SIGNS,
         word=verdict_word,
         reason=reason_words,

@@ -382,7 +382,7 @@ def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     context = pairs_section(view).context
     assert context.small_slices[0] == ("id: value 00", 2)
     assert len(context.small_slices) == 20
-    assert context.small_left == 4
+    assert context.unnamed_slices == 4
 
 
 def test_answers_make_no_slices():
@@ -501,7 +501,7 @@ def test_of_many_pairs_only_those_of_leader_and_baseline_are_listed(view, monkey
     monkeypatch.setattr(pairs, "MAX_TEST_ROWS", 2)
     section = pairs_section(view)
     assert section.context.rows == all_rows[:2]
-    assert section.context.left == 1
+    assert section.context.unlisted == 1
     markdown = markdown_report(view, [section])
     assert markdown.count("1 row without the leader and the baseline") == 1
 
