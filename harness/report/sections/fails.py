@@ -115,9 +115,9 @@ def loss_sentence(view: View, evidence: Evidence) -> str:
     another page; "" if the retriever ran alone, too.
     """
     examined = view.examined
-    shown = evidence.first_query
-    worst = visible_text(view.ids[order_by_loss(view)[0]])
-    shows_worst = shown is not None and shown.id == worst
+    first = evidence.first_query
+    order = order_by_loss(view)
+    shows_worst = first is not None and first.id == visible_text(view.ids[order[0]])
     if len(view.ranked) == 1:
         queries = count_of(view.n, "query")
         return f"This query scores lowest of {queries}." if shows_worst else ""
