@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MIN_LONG_NAME = 16
-"""Characters above which the common prefix of names is worth setting once."""
+"""The longest of the names has more characters if their prefix is set once."""
 MIN_PREFIX = 5
-"""Characters above which a common prefix is worth setting once."""
+"""A prefix that is set once has more characters."""
 WORD_MARKS = "-_/.: "
 """Characters between the words of a name."""
 MINUS_SIGN = "\N{MINUS SIGN}"
@@ -17,7 +17,8 @@ SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 def p_text(p: float) -> str:
     """Return a p-value for people: three digits, and a bound below 1e-12.
 
-    Below it approximations are a few percent off. Every door has the same form.
+    Below it approximations are a few percent off. Terminal, pages and files agree in
+    this form.
 
     >>> p_text(0.046875), p_text(1.5e-9), p_text(3e-308)
     ('0.0469', '1.50×10⁻⁹', '< 10⁻¹²')
@@ -52,6 +53,8 @@ def p_digits(p: float) -> PDigits:
 
 def with_minus_sign(numbers: str) -> str:
     """Return numbers with the minus sign that sentences have.
+
+    Every hyphen becomes one: the text must have no name.
 
     >>> with_minus_sign("-0.5 to +0.2")
     '\N{MINUS SIGN}0.5 to +0.2'
@@ -117,7 +120,7 @@ def possessive(name: str) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence.
+    """Return names, one at least, as a list in a sentence.
 
     >>> join_names(["a"]), join_names(["a", "b"]), join_names(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
@@ -128,6 +131,8 @@ def join_names(names: Sequence[str]) -> str:
 
 def names_or_count(names: Sequence[str], limit: int = 4) -> str:
     """Return up to so many names; of more, one less and how many are left.
+
+    The limit is two or more.
 
     >>> names_or_count(["a", "b"]), names_or_count(list("abcde"))
     ('a and b', 'a, b, c and 2 others')
@@ -171,7 +176,7 @@ def common_prefix(names: Sequence[str]) -> str:
 
 
 def percent_text(share: float, digits: int = 3) -> str:
-    """Return a share in percent; one below 1 never becomes 100.
+    """Return a share in percent with significant digits; only 1 is 100.
 
     >>> percent_text(0.95), percent_text(0.99996), percent_text(0.076, digits=2)
     ('95', '99.996', '7.6')
@@ -195,13 +200,11 @@ def short_p_text(p: float | None) -> str:
     """
     if p is None:
         return ""
-    return (
-        "<.001"
-        if p < 0.001
-        else f"{p:.2f}"
-        if p >= 0.9995
-        else f"{p:.3f}".removeprefix("0")
-    )
+    if p < 0.001:
+        return "<.001"
+    if p >= 0.9995:  # which three decimals would round to 1.000
+        return "1.00"
+    return f"{p:.3f}".removeprefix("0")
 
 
 def shared_word_count(without: int, queries: int) -> str:
@@ -249,5 +252,5 @@ def rising_run_count(rising: int, queries: int) -> str:
     """
     if not rising:
         return ""
-    place = f"{rising:,} of {count_of(queries, 'query')}"
-    return f"scores rise with rank in {place}: are they distances?"
+    counts = f"{rising:,} of {count_of(queries, 'query')}"
+    return f"scores rise with rank in {counts}: are they distances?"

@@ -9,19 +9,23 @@ from typing import Any
 
 from markupsafe import Markup
 
-_NOWHERE = (
+_FORBIDDEN_CODES = (
     *range(0x80, 0xA0),
     *range(0xD800, 0xE000),
     *range(0xFDD0, 0xFDF0),
     0xFFFE,
     0xFFFF,
 )
+"""C1 controls, surrogates and code points that are no characters."""
 REPLACED_CHARACTERS = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
     0x7F: 0x2421,
-    **dict.fromkeys(_NOWHERE, 0xFFFD),
+    **dict.fromkeys(_FORBIDDEN_CODES, 0xFFFD),
 }
-"""What no page, SVG or JSON may hold -> what is shown instead."""
+"""Code point that no page, SVG or JSON may hold -> the one that is shown instead.
+
+C0 controls have pictures (U+2400 and up), all others the replacement character.
+"""
 
 OVERVIEW_MARK = '<meta name="generator" content="retriever-harness overview">'
 """By which the page over many results is known: no other is written over, and it is not
@@ -40,7 +44,12 @@ def is_overview(path: Path) -> bool:
 
 
 def content_security_policy(scripts: Sequence[str], style: str) -> str:
-    """Return a Content-Security-Policy for these scripts and this style."""
+    """Return the policy by which a page runs these scripts and this style only.
+
+    Args:
+        scripts: the text of each script element that is run, exactly as in the page.
+        style: the text of the style element.
+    """
     allowed = " ".join(map(_hashed, scripts)) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; "
@@ -82,8 +91,8 @@ def page_head(title: str, policy: str, style: Markup, generator: str = "") -> Ma
 
     `generator` is the element by which the page is known again.
     """
-    known = Markup(f"{generator}\n") if generator else ""  # noqa: S704 - ours
-    return PAGE_HEAD.format(known, policy, visible_text(title), style)
+    element = Markup(f"{generator}\n") if generator else ""  # noqa: S704 - ours
+    return PAGE_HEAD.format(element, policy, visible_text(title), style)
 
 
 def visible_text(text: str) -> str:

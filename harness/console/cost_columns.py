@@ -55,12 +55,12 @@ def _cost_cells(cost: RetrieverCost | None) -> CostCells:
     from harness.report.numbers import (
         byte_size_text,
         dollars_text,
-        whole_milliseconds_text,
+        milliseconds_number,
     )
 
     if cost is None:
         return CostCells("", "", "")
-    p95 = NOT_MEASURED if cost.p95 is None else whole_milliseconds_text(cost.p95)
+    p95 = NOT_MEASURED if cost.p95 is None else milliseconds_number(cost.p95)
     price = UNKNOWN_PRICE
     if cost.usd_per_million is not None:
         price = dollars_text(cost.usd_per_million)

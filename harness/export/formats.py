@@ -44,17 +44,15 @@ def export_results(
         The files that were written.
 
     Raises:
-        InputError: the format is unknown, or the folder is not empty.
+        InputError: the format is unknown; the folder is a file or not empty, or cannot
+            be written; a file of the results is missing or damaged.
     """
     if format_name not in EXPORT_FORMATS:
         problem = f"unknown form {format_name!r}"
         remedy = did_you_mean(format_name, {**EXPORT_FORMATS, **TRACKERS})
         raise InputError(Problem("--as", problem, remedy))
     folder = output or results.folder / "export" / format_name
-    if folder.exists() and any(folder.iterdir()):
-        problem = "is there already and not empty"
-        remedy = "name another with --output"
-        raise InputError(Problem(str(folder), problem, remedy))
+    _refuse_used_folder(folder)
     staging_dir = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(staging_dir, ignore_errors=True)
     try:
@@ -69,6 +67,18 @@ def export_results(
     finally:
         shutil.rmtree(staging_dir, ignore_errors=True)
     return tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
+
+
+def _refuse_used_folder(folder: Path) -> None:
+    """Refuse a path at which there is a file, or a folder with files."""
+    if not folder.exists():
+        return
+    problem = "is there already and not empty"
+    if not folder.is_dir():
+        problem = "is a file"
+    elif not any(folder.iterdir()):
+        return
+    raise InputError(Problem(str(folder), problem, "name another with --output"))
 
 
 def export_sets(
@@ -124,12 +134,17 @@ def _write_trec(results: Results, folder: Path) -> None:
     """Write qrels after the grade rule, and a run of each retriever.
 
     As trec_eval, ir_measures and ranx read them.
+
+    Raises:
+        InputError: a file is missing.
     """
-    shutil.copyfile(results.folder / "qrels.trec", folder / "qrels.trec")
     (folder / "runs").mkdir()
-    for retriever in results.retrievers:
-        name = f"{retriever}.trec"
-        shutil.copyfile(results.folder / "runs" / name, folder / "runs" / name)
+    runs = [f"runs/{retriever}.trec" for retriever in results.retrievers]
+    for name in ("qrels.trec", *runs):
+        try:
+            shutil.copyfile(results.folder / name, folder / name)
+        except FileNotFoundError as error:
+            raise records.unreadable_file(results.folder / name, error) from None
 
 
 def _write_mteb(results: Results, folder: Path) -> None:

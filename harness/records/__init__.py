@@ -11,7 +11,6 @@ from harness.records.data_quality import DataQuality as DataQuality
 from harness.records.data_quality import RetrieverQuality as RetrieverQuality
 from harness.records.data_quality import quality_of_run as quality_of_run
 from harness.records.documents_file import KEPT_RANKS as KEPT_RANKS
-from harness.records.documents_file import TEXT_LIMITS as TEXT_LIMITS
 from harness.records.documents_file import read_corpus_digests as read_corpus_digests
 from harness.records.documents_file import (
     write_labels_and_documents as write_labels_and_documents,

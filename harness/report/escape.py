@@ -68,5 +68,6 @@ def escape_spreadsheet_cell(text: str) -> str:
     >>> escape_spreadsheet_cell("=1+1"), escape_spreadsheet_cell("plain")
     ("'=1+1", 'plain')
     """
+    # As in every CSV file of the folder; a spreadsheet reads further signs as formulas.
     text = escape_cell(visible_text(text))
     return "'" + text if SPREADSHEET_FORMULA.match(text) else text

@@ -51,7 +51,7 @@ class IndexEntry:
     """One results folder of the list."""
 
     folder: str
-    """Its name."""
+    """Its path below the listed folder: "name", or "sets/name" of a data set."""
     manifest: Manifest
     primary: str
     means: Mapping[str, float]
@@ -77,7 +77,7 @@ class SetsEntry(NamedTuple):
     """The common page of one experiment on several data sets."""
 
     folder: str
-    """Its name."""
+    """The name of the folder of all sets."""
     verdict: ShortVerdict
     mean: float
     """The leader's mean over the sets."""
@@ -95,6 +95,7 @@ class SkippedFolder(NamedTuple):
     """A folder that is not listed, and why."""
 
     folder: str
+    """Its path below the listed folder."""
     reason: str
 
 
@@ -104,14 +105,16 @@ class ResultsListing(NamedTuple):
     entries: tuple[IndexEntry, ...]
     """The newest first."""
     skipped: tuple[SkippedFolder, ...]
+    """In the order of their paths."""
     sets: tuple[SetsEntry, ...] = ()
     """The common pages; the folders of their data sets are entries."""
 
 
 def list_results(results_folder: Path) -> ResultsListing:
-    """Read every folder of a folder.
+    """Read every results folder of a folder, also those of several data sets.
 
-    One that cannot be read is among those that are skipped, with the reason.
+    One that cannot be read is among those that are skipped, with the reason; hidden
+    folders are ignored.
     """
     entries: list[IndexEntry] = []
     skipped: list[SkippedFolder] = []
@@ -150,7 +153,7 @@ def _read_sets_entry(folder: Path) -> SetsEntry:
 
 
 def _results_folders(parent: Path) -> Iterator[Path]:
-    """The folders of a folder.
+    """The folders of a folder, without hidden ones.
 
     A folder of several data sets is replaced by its own folders.
     """
@@ -368,7 +371,7 @@ def experiment_verdicts(rows: Sequence[IndexRow]) -> list[ShortVerdict]:
 def group_experiments(
     entries: Sequence[IndexEntry], parent: str
 ) -> list[ExperimentRuns]:
-    """Return the experiments with their runs, the last run one first.
+    """Return the experiments with their runs; the one that ran last is first.
 
     Args:
         entries: newest first.
@@ -392,7 +395,7 @@ def group_experiments(
                 entry.manifest.started,
                 entry.mean,
                 entry.verdict.state,
-                f"{entry.verdict.retriever or next(iter(entry.means), '')}",
+                entry.verdict.retriever or next(iter(entry.means), ""),
                 f"{entry.manifest.dataset.digest} {entry.primary}",
                 entry.queries,
             )

@@ -9,6 +9,7 @@ from harness.records import Results
 from retrievers.texts.languages import LANGUAGE_NAMES
 
 LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+"""The form of a BCP 47 code, such as "de" or "pt-BR"."""
 
 
 def data_language(results: Results) -> str:

@@ -65,7 +65,7 @@ def power_p_text(p: float | None) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """Return a number with at most six digits.
+    """Return a number with at most six digits; of a million or more, all of them.
 
     >>> number_text(51.5), number_text(20.0), number_text(None)
     ('51.5', '20', '–')
@@ -107,12 +107,12 @@ def milliseconds_text(value: float | None) -> str:
     return f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
 
 
-def whole_milliseconds_text(value: float) -> str:
+def milliseconds_number(value: float) -> str:
     """Return milliseconds without their unit, for a column.
 
-    >>> whole_milliseconds_text(9.51), whole_milliseconds_text(2216.4)
+    >>> milliseconds_number(9.51), milliseconds_number(2216.4)
     ('9.5', '2,216')
-    >>> whole_milliseconds_text(0.03)
+    >>> milliseconds_number(0.03)
     '<0.1'
     """
     if 0 < value < 0.05:
@@ -155,7 +155,7 @@ def byte_size_text(value: float | None) -> str:
 
 
 def sort_key(value: object) -> str:
-    """Return a number as a table is sorted by it; "" without one.
+    """Return a number as a table is sorted by it; "" for anything else.
 
     >>> sort_key(0.123456789), sort_key(180), sort_key("")
     ('0.12346', '180', '')

@@ -33,8 +33,9 @@ def report_page(
 
     Args:
         view: the results.
-        sections: in the order of the page.
-        files: the files in the same folder, to link to.
+        sections: in the order of the page; the first two are the decision and the
+            queries of *Where it fails*.
+        files: paths of the files in the same folder, to link to.
     """
     environment = html_environment()
     lang = language_attribute(view.language)

@@ -31,8 +31,8 @@ class Citation(NamedTuple):
 def citation_texts(view: View) -> list[Citation]:
     """The texts to copy.
 
-    The sentence compares the leader with the next, with n, test, interval and adjusted
-    p.
+    The sentence compares the leader with the baseline, else with the next by mean: with
+    n, test, interval and adjusted p.
     """
     manifest = view.manifest
     queries = count_units(view.n, view.evaluation.clusters)
@@ -59,7 +59,7 @@ def citation_texts(view: View) -> list[Citation]:
 
 
 def _citation_sentence(view: View, queries: str) -> str:
-    """Return the leader's comparison with the next; without one, its mean."""
+    """Return the leader's comparison with its runner-up; without one, its mean."""
     leader = view.evaluation.leader
     other = runner_up(view)
     if other != leader:

@@ -45,7 +45,10 @@ class QueryEvidence(NamedTuple):
     properties: str
     """Its properties in which queries differ; "" without any."""
     amount: str
-    """The number beside it in the list: the leader's gap, or documents to label."""
+    """The number beside it in the list.
+
+    The gap of the retriever that is examined; without labels, documents to label.
+    """
     agents: tuple[str, ...] = ()
     """What each retriever did if it is an agent, else ""; empty without any agent."""
 
@@ -117,7 +120,7 @@ def pack_json(content: object) -> str:
 
 
 def unpack_json(text: str) -> Any:
-    """Unpack JSON."""
+    """Return what `pack_json` packed."""
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
 

@@ -62,6 +62,7 @@ def read_ranking_digests(
     reader = _DigestReader(
         relevant,
         cutoff=cutoff,
+        # An ideal of all that was retrieved needs the hits below the cutoff.
         primary_depth=depth if primary.get("ideal") == "retrieved-all" else cutoff,
     )
     return {

@@ -180,9 +180,10 @@ def _query_browser(set_names: Sequence[str], views: Sequence[View]) -> QueryBrow
     ]
     choices: list[dict[str, object]] = []
     for set_name, view, evidence in zip(set_names, views, evidences, strict=True):
-        sentence = loss_sentence(view)
+        sentence = loss_sentence(view, evidence)
         choices.append({"set": set_name, "sentence": sentence, **evidence.as_record()})
-    return build_query_browser(evidences[0], loss_sentence(views[0]), {"sets": choices})
+    first_sentence = loss_sentence(views[0], evidences[0])
+    return build_query_browser(evidences[0], first_sentence, {"sets": choices})
 
 
 def _facts(
@@ -218,12 +219,11 @@ def _board_rows(comparison: SetsComparison, reference: str) -> Iterator[SetsRow]
             for set_name in comparison.sets
         )
         pair = pairs.get(name)
-        if pair is None:
+        if pair is None:  # the reference, with which every other has a pair
             word = "leader" if is_leader else "baseline"
-            state = word if name == reference else "undecided"
             sign = "●" if is_leader else ""
             no_gaps = (None,) * len(comparison.sets)
-            yield SetsRow(name, state, sign, word, overall, None, None, won, no_gaps)
+            yield SetsRow(name, word, sign, word, overall, None, None, won, no_gaps)
             continue
         state = STATE_BY_VERDICT[pair.verdict]
         gap = -pair.mean_difference if is_leader else pair.mean_difference

@@ -20,13 +20,13 @@ from harness.report.numbers import (
     difference_text,
     dollars_text,
     interval_text,
+    milliseconds_number,
     milliseconds_text,
     number_text,
     power_p_text,
     score_text,
     seconds_text,
     sort_key,
-    whole_milliseconds_text,
     whole_number_text,
 )
 from harness.wording.dates import short_date_text
@@ -69,7 +69,7 @@ TEMPLATE_FILTERS = {
     "between": interval_text,
     "between_signed": difference_interval_text,
     "p_value": power_p_text,
-    "brief": sort_key,
+    "sort_key": sort_key,
     "plain": number_text,
     "dollars": dollars_text,
     "milliseconds": milliseconds_text,
@@ -77,7 +77,7 @@ TEMPLATE_FILTERS = {
     "size": byte_size_text,
     "count": whole_number_text,
     "short_p": short_p_text,
-    "whole_milliseconds": whole_milliseconds_text,
+    "milliseconds_number": milliseconds_number,
     "percent": percent_text,
     "counted": count_of,
     "shortened": shorten_text,
@@ -210,4 +210,8 @@ def trusted_markup(code: str) -> Markup:
 
 
 def _call_trusted(function: Any, *arguments: Any) -> Markup:
+    """Return what a filter makes of a number, which no escape for text changes.
+
+    Only the "<" of a bound, such as "< 0.001", would start HTML in Markdown.
+    """
     return trusted_markup(function(*arguments).replace("<", "&lt;"))

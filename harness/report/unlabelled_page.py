@@ -90,13 +90,18 @@ class UnlabelledView:
             doc for hits in self.first_hits[query_id].values() for doc in hits
         )
 
-    def pool(self, query_id: str) -> int:
-        """The number of different documents to label."""
+    def pool_size(self, query_id: str) -> int:
+        """The number of different documents to label: those among a first ten."""
         return len(self.finders(query_id))
 
 
 def unlabelled_page(results: Results, *, shows_texts: bool = True) -> str:
-    """Return the report as one HTML file."""
+    """Return the report as one HTML file.
+
+    Args:
+        results: of a run without labels.
+        shows_texts: whether texts of queries and documents are shown, or their ids.
+    """
     view = read_unlabelled_view(results, shows_texts=shows_texts)
     evidence = unlabelled_evidence(view)
     overlaps = list(ranking_overlaps(results))
@@ -177,14 +182,14 @@ def _difference_sentence(view: UnlabelledView, evidence: Evidence) -> str:
     query = evidence.first_query
     if query is None:
         return ""
-    places = sum(map(len, query.hits))
+    hit_count = sum(map(len, query.hits))
     if len(view.retrievers) == 1:
-        return f"{view.retrievers[0]} returns {count_of(places, 'document')} here."
+        return f"{view.retrievers[0]} returns {count_of(hit_count, 'document')} here."
     number = numeral(len(view.retrievers))
     documents = query.amount
     return (
         f"On this query the {number} return {documents} different documents "
-        f"in {places} places."
+        f"in {hit_count} places."
     )
 
 
@@ -192,7 +197,7 @@ def unlabelled_evidence(view: UnlabelledView) -> Evidence:
     """The rankings of queries, those with most documents to label first."""
     numbers = DocumentNumbers()
     by_pool = sorted(
-        view.first_hits, key=lambda query_id: (-view.pool(query_id), query_id)
+        view.first_hits, key=lambda query_id: (-view.pool_size(query_id), query_id)
     )
     bytes_per_query = QUERY_BYTES * max(1, len(view.retrievers) // 2)
     on_page = by_pool[: max(1, MAX_PAGE_BYTES // bytes_per_query)]
@@ -250,12 +255,12 @@ def _query_evidence(
         labelled=tuple(shared),
         pair=_least_common_pair(hits),
         properties="",
-        amount=str(view.pool(query_id)),
+        amount=str(view.pool_size(query_id)),
     )
 
 
 def _least_common_pair(hits: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """The pair with the fewest documents in common, but one if any pair has one."""
+    """The pair with the fewest documents in common, but with one if any pair has."""
     pairs = list(combinations(range(len(hits)), 2))
     if not pairs:
         return 0, 0
@@ -290,12 +295,13 @@ def _groups_by_agreement(
     different_first: list[str] = []
     same_first: list[str] = []
     for query_id in on_page:
-        first = {hits[:1] for hits in view.first_hits[query_id].values()}
+        first = [hits[0] for hits in view.first_hits[query_id].values() if hits]
+        different = len(set(first))
         if max(view.finders(query_id).values(), default=0) < count:
             without_common.append(query_id)
-        if len(first) == count:
+        if different == count:
             different_first.append(query_id)
-        if len(first) == 1:
+        if different == 1 and len(first) == count:
             same_first.append(query_id)
     return {
         "Differ most": on_page[:DIFFERENT_QUERIES],

@@ -1,7 +1,8 @@
 """The results in reading order.
 
 All sections of a report read this: a results folder with its evaluation, and its scores
-on the queries for which every retriever has a primary score.
+on the queries for which every retriever has a primary score. By its measures more is
+better; those of answers, of which some are the better the lower, have `scores_page`.
 """
 
 from collections.abc import Mapping

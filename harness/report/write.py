@@ -36,9 +36,6 @@ from harness.report.unlabelled_page import unlabelled_page
 from harness.report.view import View, build_view
 from harness.wording.labelling import effort_sentence
 
-MAX_TABLE_QUERIES = 200
-"""Queries that a table lists."""
-
 
 def markdown_report(view: View, sections: Sequence[AnySection]) -> str:
     """Return report.md, from the same contexts as the page.
@@ -46,7 +43,7 @@ def markdown_report(view: View, sections: Sequence[AnySection]) -> str:
     Images are the files under figures/.
     """
     environment = text_environment(escape_markdown_value)
-    environment.globals |= {"image": _markdown_image, "most": MAX_TABLE_QUERIES}
+    environment.globals |= {"image": _markdown_image}
     texts = (
         render_section(environment, section, "markdown", view=view)
         for section in sections
@@ -70,7 +67,12 @@ def escape_markdown_value(value: Any) -> Any:
 def unlabelled_report(
     results: Results, *, shows_texts: bool = True
 ) -> list[ReportFile]:
-    """Return the files of the report."""
+    """Return report.html and report.md of rankings without labels.
+
+    Args:
+        results: of a run without labels.
+        shows_texts: whether texts of queries and documents are shown, or their ids.
+    """
 
     def text_of(query_id: str) -> str:
         return results.queries[query_id].query.text if shows_texts else ""

@@ -10,6 +10,7 @@ END_PHRASES = {
     "form": "gave no answer that can be read",
     "declined": "declined by the endpoint",
 }
+"""How an agent's answer ended (`Trace.end`) -> that in words."""
 _ARGUMENT_CHARACTERS = 60
 """Characters of a tool's arguments that a sentence shows."""
 

@@ -76,7 +76,8 @@ def verdict_lines(
 
     Args:
         evaluation: of a run.
-        complete: whether all retrievers ran; nothing is recommended otherwise.
+        complete: whether all retrievers are compared; otherwise those that are as good
+            are not recommended by cost.
         folder: the results folder, quoted for a command.
     """
     details: list[str] = []
@@ -91,7 +92,7 @@ def verdict_lines(
 
 
 def conclusion_sentences(evaluation: Evaluation) -> list[str]:
-    """Return the same as a list, most important first; the first has the means."""
+    """Return the verdict in sentences, the most important first, with the means."""
     lines = verdict_lines(evaluation)
     sentences = [f"{lines.headline}{_means_words(evaluation)}."]
     sentences += filter(None, [lines.reason, lines.next_step, lines.command])

@@ -37,7 +37,7 @@ def failure_lines(failures: Iterable[RetrieverFailure], run: str = "") -> list[s
 
 
 def failure_summary(failures: Iterable[RetrieverFailure]) -> str:
-    """Return which retrievers failed, with the first reason, in one line.
+    """Return which retrievers failed, one at least, with the first reason, in one line.
 
     >>> first = RetrieverFailure("ours", "connection refused")
     >>> failure_summary([first])

@@ -92,7 +92,13 @@ is shown with 80 % chance; without any, 4.3 % of pages claim one.'
 
 
 def self_agreement_sentence(repeated: int, same: int, by_side: int) -> str:
-    """Return how often a person agreed with herself; "" without a repetition."""
+    """Return how often a person agreed with herself; "" without a repetition.
+
+    Args:
+        repeated: queries that were shown again with swapped sides.
+        same: those with the same answer.
+        by_side: those whose two answers are for the same side.
+    """
     if not repeated:
         return ""
     sentence = (

@@ -32,12 +32,8 @@ COLUMN_PHRASES = {
     "": "not used",
 }
 """Kind of column -> what it is read as, in words."""
-
-
 PLAIN_COLUMNS = frozenset({"_id", "id", "text", "title", "query_id", "doc_id"})
 """Names of columns that say by themselves what they are read as."""
-
-
 UNREAD_KINDS = ("", FIELDS_KIND)
 """Kinds of columns that are not used, or kept as fields."""
 
@@ -212,3 +208,4 @@ QUALITY_PHRASES = {
     ),
     "found-labels": "columns read as labels, because of their names",
 }
+"""Kind of count of the data -> what is counted, after the number."""

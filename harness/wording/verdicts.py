@@ -177,7 +177,7 @@ def _difference_words(row: Comparison, settings: Settings) -> str:
 
 
 def trials_sentence(trial_means: Mapping[str, Sequence[float]]) -> str:
-    """Return the spread of the means over trials; empty without trials.
+    """Return the lowest and the highest mean over trials; empty without trials.
 
     Args:
         trial_means: retriever -> its mean in each trial.
@@ -212,7 +212,7 @@ def single_p_note(board: Board) -> str:
 
 
 def choice_sentence(leader: str, board: Board) -> str:
-    """Return why the choice stands beside corrected p that show less; "" if none do.
+    """Return why the leader is chosen although corrected p show less; "" if none do.
 
     >>> choice_sentence("a", Board("nDCG@10", 9, "a", False, 0.95, None, ()))
     ''

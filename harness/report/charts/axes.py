@@ -55,7 +55,11 @@ class Axis(NamedTuple):
         return self.start + (self.end - self.start) * share
 
     def ticks(self, apart: float) -> list[float]:
-        """Round values of the axis, at least `apart` pixels from each other."""
+        """Round values of the axis, at least `apart` pixels from each other.
+
+        At least three, even if they are nearer; on a logarithmic axis powers of ten,
+        however near. A linear axis must have two ends that differ.
+        """
         if self.logarithmic:
             return _powers_of_ten(self.low, self.high)
         max_count = max(2, int(abs(self.end - self.start) / apart))

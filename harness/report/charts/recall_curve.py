@@ -83,7 +83,7 @@ def draw_recall_curves(curves: Mapping[str, RecallCurve], width: float) -> Plot:
             is_last = point is points[-1]
             place = places.get(retriever) if is_last else None
             body.append(_draw_point(retriever, point, centre, color, place=place))
-    title_lines = wrap_title(TOKENS_TITLE, width)
+    title_lines = wrap_title(TOKENS_TITLE, tokens_axis.end)
     height = bottom + LINE_HEIGHT * (2 + len(title_lines))
     return Plot(width, height, join_elements(body))
 

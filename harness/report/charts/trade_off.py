@@ -108,7 +108,7 @@ def draw_trade_off(
         centre = trade_off_axes.centre(dot.price, dot.mean)
         marks.append(_draw_dot(dot, centre, price, places.get(dot.retriever)))
     body.append(svg_element("g", join_elements(marks), fill=INK_SHADE.light))
-    title_lines = wrap_title(axis_title, width)
+    title_lines = wrap_title(axis_title, trade_off_axes.price.end)
     height = bottom + LINE_HEIGHT * (2 + len(title_lines))
     return Plot(width, height, join_elements(body))
 

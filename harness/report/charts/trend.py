@@ -68,11 +68,11 @@ class TrendLine(NamedTuple):
 
 
 class TrendBreak(NamedTuple):
-    """A place of the chart where the queries changed."""
+    """A break between two runs that cannot be compared."""
 
     x: float
     words: str
-    """The number of queries before."""
+    """The number of queries before it."""
 
 
 class Trend(NamedTuple):
@@ -108,7 +108,8 @@ def fit_time_axis(days: Sequence[str]) -> TimeAxis:
 def draw_trend(runs: Sequence[TrendRun], axis: TimeAxis) -> Trend:
     """Draw runs, oldest first.
 
-    A line joins runs on the same queries; a break shows where they changed.
+    A line joins successive runs that can be compared, a break parts others. A run
+    without scores has no dot.
     """
     scored = [run for run in runs if run.mean is not None]
     means = [run.mean for run in scored if run.mean is not None]

@@ -33,9 +33,11 @@ class GradeRules(NamedTuple):
     """The means under other grade rules."""
 
     verdict: str
+    """Under which rules another retriever has the highest mean, in a sentence."""
     changed: bool
     """Whether another retriever has the highest mean under one."""
     rows: list[RuleOutcome]
+    """The rule of the run first."""
 
 
 class LabelSources(NamedTuple):
@@ -44,7 +46,8 @@ class LabelSources(NamedTuple):
     people: int
     model: int
     mixed: int
-    alone: bool
+    """Those that people began and a model finished; they are not scored."""
+    by_model_alone: bool
     """Whether no person judged any."""
 
 
@@ -53,9 +56,10 @@ class DataContext:
     """The section's content."""
 
     notes: list[str]
-    readings: GradeRules | None
+    """Sentences that are not in the fold: the first screen has no room for them."""
+    grade_rules: GradeRules | None
     labels: LabelSources | None
-    counted: QualityTables
+    counts: QualityTables
     data: DatasetContents
 
 
@@ -78,16 +82,16 @@ def data_section(view: View) -> Section[DataContext]:
             *map(view.with_short_names, details),
             *_ceiling_sentences(view),
         ],
-        readings=grade_rules,
+        grade_rules=grade_rules,
         labels=count_label_sources(view),
-        counted=quality_tables(view),
+        counts=quality_tables(view),
         data=describe_dataset(view),
     )
     return Section("data", "Data", context)
 
 
 def _label_sentences(view: View) -> Iterator[str]:
-    """How many documents of each query have a label, and of each ranking."""
+    """How many documents are relevant to a query, and how many hits have a label."""
     counts = [_count_relevant(view, query_id) for query_id in view.ids]
     if not any(counts):
         return
@@ -137,11 +141,11 @@ def compare_grade_rules(view: View) -> GradeRules | None:
     if len(rows) < 2:
         return None
     changed_rules = [
-        f"{' and '.join(row.winners)} with {row.rule} grades and {row.measure}"
+        f"{join_names(row.winners)} with {row.rule} grades and {row.measure}"
         for row in rows
         if row.changed
     ]
-    winners = " and ".join(rows[0].winners)
+    winners = join_names(rows[0].winners)
     verb = "has" if len(rows[0].winners) == 1 else "share"
     verdict = (
         f"{winners} {verb} the highest mean under each of these {len(rows)} rules."
@@ -221,8 +225,7 @@ def _opposite_warnings(view: View) -> Iterator[str]:
     rows = [
         row for row in view.comparisons[view.primary] if reference not in (row.a, row.b)
     ]
-    low_is_good = view.primary in view.evaluation.low_is_good
-    yield opposite_warning(rows, view.settings, low_is_good=low_is_good)
+    yield opposite_warning(rows, view.settings)
 
 
 def _judged_warnings(view: View) -> list[str]:
@@ -255,5 +258,5 @@ def count_label_sources(view: View) -> LabelSources | None:
         people=sources.count("people"),
         model=sources.count("model"),
         mixed=sources.count("mixed"),
-        alone=not view.settings.judged_by_people,
+        by_model_alone=not view.settings.judged_by_people,
     )

@@ -17,9 +17,11 @@ class AbstentionContext:
 
 
 def abstention_section(view: View) -> Section[AbstentionContext] | None:
-    """Areas, floors and pairs.
+    """How well scores tell queries without an answer from the others.
 
-    None if every query is answerable, or no scores can be compared between queries.
+    For each retriever the area under its ROC curve, and a floor: the score below which
+    hits may be dropped. None if every query is answerable, or no scores can be compared
+    between queries.
     """
     abstention = view.evaluation.abstention
     if abstention is None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.english import join_names
-from harness.evaluation.evaluation import Evaluation
 from harness.report.templates import Section
 from harness.report.view import View, beaten_letters, retriever_letters
 from harness.stats.summary import ScoreSummary
@@ -34,9 +33,10 @@ class MeasuresContext:
     """The section's content."""
 
     rows: tuple[MeasuresRow, ...]
+    """All, best mean on the primary measure first; report.md lists them."""
     listed: tuple[MeasuresRow, ...]
     folded: tuple[MeasuresRow, ...]
-    """The rows that are opened on demand."""
+    """The other rows, which the page opens on demand."""
     sentence: str
     lettered: bool
     """Whether any retriever was shown to beat another."""
@@ -72,9 +72,9 @@ def _rows(view: View) -> tuple[MeasuresRow, ...]:
 
 
 def best_mean(view: View, measure: str) -> float:
-    """The best mean on a measure."""
+    """The highest mean on a measure."""
     means = [row.mean for row in view.evaluation.summary[measure].values()]
-    return min(means) if _is_low_good(view.evaluation, measure) else max(means)
+    return max(means)
 
 
 def measures_sentence(view: View) -> str:
@@ -109,7 +109,3 @@ def measures_sentence(view: View) -> str:
         for name, measures in measures_by_winner.items()
     ]
     return f"{'; '.join([sentence, *others])}. {decides}"
-
-
-def _is_low_good(evaluation: Evaluation, measure: str) -> bool:
-    return measure in evaluation.low_is_good

@@ -75,10 +75,9 @@ def _leader_speed_sentence(
     if not is_clearly_faster(timed[fastest], timed[leader]):
         return
     gap = abs(evaluation.means[leader] - evaluation.means[fastest])
-    direction = "higher" if evaluation.measure in evaluation.low_is_good else "lower"
     ratio = (timed[leader].p95 or 0.0) / (timed[fastest].p95 or math.inf)
     speed = _speed_words(ratio)
-    yield f"{fastest} answers {speed} than {leader} and scores {gap:.3f} {direction}."
+    yield f"{fastest} answers {speed} than {leader} and scores {gap:.3f} lower."
 
 
 def _speed_words(ratio: float) -> str:

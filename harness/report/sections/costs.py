@@ -9,9 +9,9 @@ from harness.report.charts.axes import vector_size_text
 from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.trade_off import CostKind, PricedMean, draw_trade_off
 from harness.report.numbers import (
+    milliseconds_number,
     number_text,
     score_text,
-    whole_milliseconds_text,
 )
 from harness.report.palette import UNDECIDED_SHADE, standing_shade
 from harness.report.sections.approximate_search import (
@@ -24,7 +24,7 @@ from harness.report.view import View
 
 COST_KINDS = {
     "latency": CostKind(
-        "latency", "p95 ms", "ms", lambda cost: cost.p95, whole_milliseconds_text
+        "latency", "p95 ms", "ms", lambda cost: cost.p95, milliseconds_number
     ),
     "dollars": CostKind(
         "dollars",

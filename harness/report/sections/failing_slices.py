@@ -20,7 +20,7 @@ from harness.wording.explanation import (
 
 
 class FailingSlices(NamedTuple):
-    """Where the leader and the first of its rivals differ."""
+    """Where the leader and its runner-up (see `view.runner_up`) differ."""
 
     lead: str
     """The strongest sentence; "" if no property explains the difference."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from harness import records
 from harness.english import count_of
 from harness.pages import visible_text
-from harness.records import KEPT_RANKS
 from harness.report.numbers import difference_text, score_text
 from harness.report.query_browser import QueryBrowser, build_query_browser
 from harness.report.query_evidence import (
@@ -63,9 +63,9 @@ class FailsContext:
     browser: QueryBrowser
     slices: FailingSlices
     omitted: int
-    """Queries for which the page has no room."""
-    remaining: str
-    """The page that has them."""
+    """Queries that are not on this page."""
+    other_page: str
+    """The file name of the page that has them, as far as it has room."""
 
 
 class RemainingQueries(NamedTuple):
@@ -78,7 +78,7 @@ class RemainingQueries(NamedTuple):
 
 def fails_section(view: View) -> Section[FailsContext]:
     """The card of the query on which the leader loses most, and all other queries."""
-    return _build_section(view, MAX_PAGE_BYTES)
+    return _build_section(view, MAX_PAGE_BYTES, other_page=REMAINING_PAGE)
 
 
 def remaining_queries(view: View, page: FailsContext) -> RemainingQueries | None:
@@ -88,39 +88,59 @@ def remaining_queries(view: View, page: FailsContext) -> RemainingQueries | None
     if not indices:
         return None
     remaining = replace(view, listed_queries=indices)
-    return RemainingQueries(remaining, _build_section(remaining, MAX_REMAINING_BYTES))
+    section = _build_section(
+        remaining, MAX_REMAINING_BYTES, other_page=records.REPORT_FILE
+    )
+    return RemainingQueries(remaining, section)
 
 
-def _build_section(view: View, max_bytes: int) -> Section[FailsContext]:
+def _build_section(
+    view: View, max_bytes: int, *, other_page: str
+) -> Section[FailsContext]:
     slices = failing_slices(view)
     evidence = build_evidence(view, slices.groups, max_bytes)
     context = FailsContext(
-        build_query_browser(evidence, loss_sentence(view)),
+        build_query_browser(evidence, loss_sentence(view, evidence)),
         slices,
         omitted=view.n - len(evidence.queries),
-        remaining=REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
+        other_page=other_page,
     )
     return Section("fails", "Where it fails", context)
 
 
-def loss_sentence(view: View) -> str:
-    """How many queries the examined retriever lost, and which one is shown."""
+def loss_sentence(view: View, evidence: Evidence) -> str:
+    """How many queries the examined retriever lost, and which one is shown.
+
+    Only the former if the first card is not that of the worst query, which may be on
+    another page; "" if the retriever ran alone, too.
+    """
     examined = view.examined
+    first = evidence.first_query
+    order = order_by_loss(view)
+    shows_worst = first is not None and first.id == visible_text(view.ids[order[0]])
     if len(view.ranked) == 1:
-        return f"This query scores lowest of {count_of(view.n, 'query')}."
-    gaps = score_gaps(view)
-    lost = sum(gap < 0 for gap in gaps)
+        queries = count_of(view.n, "query")
+        return f"This query scores lowest of {queries}." if shows_worst else ""
+    lost = sum(gap < 0 for gap in score_gaps(view))
+    sentence = f"{examined} lost {_lost_words(view, lost)}."
+    if not shows_worst:
+        return sentence
     if not lost:
-        return f"{examined} lost no query. This one it scores lowest."
+        return f"{sentence} This one it scores lowest."
+    return f"{sentence} {'This one it lost most.' if lost > 1 else 'It is this one.'}"
+
+
+def _lost_words(view: View, lost: int) -> str:
+    """Return how many queries were lost, and to which retriever."""
+    if not lost:
+        return "no query"
     rivals = query_rivals(view)
     other = "another retriever"
     if len(rivals) == 1:
         other = rivals[0]
     elif len(rivals) < len(view.ranked) - 1:
         other = "a retriever that may be as good"
-    return f"{examined} lost {lost:,} of {count_of(view.n, 'query')} to {other}. " + (
-        "This one it lost most." if lost > 1 else "It is this one."
-    )
+    return f"{lost:,} of {count_of(view.n, 'query')} to {other}"
 
 
 def build_evidence(
@@ -129,6 +149,11 @@ def build_evidence(
     """Return the rankings of the page's queries.
 
     The largest losses come first, as far as there is room.
+
+    Args:
+        view: the results; only its `listed_queries` are on the page.
+        slice_groups: groups of the list, after that of the lost queries.
+        max_bytes: about how large all queries are when packed.
     """
     numbers = DocumentNumbers()
     queries = _queries_that_fit(view, numbers, max_bytes)
@@ -159,7 +184,7 @@ def _queries_that_fit(
     listed = set(view.listed_queries)
     queries: list[QueryEvidence] = []
     size = 0
-    known_documents = 0
+    measured_documents = 0
     for i in filter(listed.__contains__, order_by_loss(view)):
         query = _query_evidence(
             view,
@@ -169,8 +194,8 @@ def _queries_that_fit(
             cutoff=cutoff,
             properties=capitalized(", ".join(properties.get(view.ids[i], ()))),
         )
-        new_documents = numbers.document_ids[known_documents:]
-        known_documents += len(new_documents)
+        new_documents = numbers.document_ids[measured_documents:]
+        measured_documents += len(new_documents)
         titles = [view.document_title(doc) for doc in new_documents]
         size += packed_size([query, titles])
         if queries and size > max_bytes:
@@ -181,7 +206,7 @@ def _queries_that_fit(
 
 def shown_hits(view: View) -> int:
     """The number of hits of a card."""
-    return view.cutoff if view.cutoff <= KEPT_RANKS else DEFAULT_HITS
+    return view.cutoff if view.cutoff <= records.KEPT_RANKS else DEFAULT_HITS
 
 
 def evidence_groups(
@@ -226,7 +251,7 @@ def _query_evidence(
         hits.append(numbers.numbers(ranking.doc_ids[:cutoff]))
     scores = view.values_by_measure[view.primary]
     is_alone = len(view.ranked) == 1
-    own_place = _place(view, view.examined)
+    pair = (view.examined, view.examined if is_alone else _best_rival(view, i))
     return QueryEvidence(
         id=visible_text(query_id),
         text=view.query_text(query_id),
@@ -235,7 +260,7 @@ def _query_evidence(
         ),
         hits=tuple(hits),
         labelled=tuple(_labelled_documents(view, query_id, numbers)),
-        pair=(own_place, own_place if is_alone else _best_rival(view, i)),
+        pair=(view.ranked.index(pair[0]), view.ranked.index(pair[1])),
         properties=properties,
         amount=score_text(gap) if is_alone else difference_text(gap),
         agents=_agent_sentences(digests, query_id),
@@ -254,17 +279,10 @@ def _agent_sentences(
     )
 
 
-def _best_rival(view: View, i: int) -> int:
-    """The place of the rival that scores best on a query."""
-    sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
+def _best_rival(view: View, i: int) -> str:
+    """The rival that scores best on a query; of equal ones the first by mean."""
     scores = view.values_by_measure[view.primary]
-    rivals = query_rivals(view)
-    return _place(view, max(rivals, key=lambda name: sign * scores[name][i]))
-
-
-def _place(view: View, retriever: str) -> int:
-    """The place of a retriever in the page's evidence."""
-    return view.ranked.index(retriever)
+    return max(query_rivals(view), key=lambda name: float(scores[name][i]))
 
 
 def _labelled_documents(

@@ -89,20 +89,21 @@ class PairsContext:
     rows: list[Comparison]
     matrix: Sequence[MatrixRow]
     """Signs of all pairs of many retrievers; empty if the pairs are listed."""
-    left: int
+    unlisted: int
     """Pairs that are not listed."""
     floors: Mapping[tuple[str, str], float]
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
-    evidence: list[PairDiagnostics]
-    evidence_left_out: int
-    """Pairs without evidence: it would have taken too long."""
-    other: Mapping[str, Sequence[TestRow]]
-    """Other families of tests, by their titles."""
+    diagnostics: list[PairDiagnostics]
+    """The leader's pairs first. A folder has all rankings: no overlap is None."""
+    undiagnosed: int
+    """Pairs without diagnostics, which would have taken too long."""
+    families: Mapping[str, Sequence[TestRow]]
+    """Further families of tests, by their titles."""
     small_slices: Sequence[SmallSlice]
     """Slices with too few queries for a test, as far as they are named."""
-    small_left: int
+    unnamed_slices: int
     """How many more there are."""
-    other_left: int
+    unlisted_tests: int
     """Rows of tests.csv that are not here: slices, the sweep, other retrievers."""
     signs: Mapping[Verdict, str]
     word: Callable[[Finding], str]
@@ -126,14 +127,14 @@ def pairs_section(view: View) -> Section[PairsContext] | None:
         settings=settings_sentence(view.settings),
         rows=rows,
         matrix=_matrix_rows(view, comparisons) if is_matrix else (),
-        left=len(comparisons) - len(rows),
+        unlisted=len(comparisons) - len(rows),
         floors=smallest_wilcoxon_p(comparisons, view.settings),
-        evidence=diagnostics,
-        evidence_left_out=pair_count - len(diagnostics),
-        other=families,
+        diagnostics=diagnostics,
+        undiagnosed=pair_count - len(diagnostics),
+        families=families,
         small_slices=small[:MAX_SMALL_SLICES],
-        small_left=len(small[MAX_SMALL_SLICES:]),
-        other_left=len(view.evaluation.tests) - family_rows,
+        unnamed_slices=len(small[MAX_SMALL_SLICES:]),
+        unlisted_tests=len(view.evaluation.tests) - family_rows,
         signs=VERDICT_SIGNS,
         word=verdict_word,
         reason=reason_words,
@@ -228,9 +229,9 @@ def order_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison
 
 
 def diagnose_view_pairs(view: View) -> list[PairDiagnostics]:
-    """Return the evidence on the pairs, the leader's first.
+    """Return the diagnostics of the pairs, the leader's first.
 
-    It is on all pairs unless that takes too long.
+    They are of all pairs unless that takes too long.
     """
     pairs = pairs_to_inspect(view.ranked, view.baseline, view.n, MAX_PAIR_QUERIES)
     return diagnose_pairs(view.scores, pairs)

@@ -16,7 +16,7 @@ If there are more, only losses count to those that are not shown to be worse.
 
 @dataclass(frozen=True, slots=True)
 class QueryGroup:
-    """Queries that fail alike."""
+    """A title of the list of queries, and what it opens."""
 
     title: str
     query_ids: tuple[str, ...]
@@ -30,6 +30,9 @@ class QueryGroup:
 
 def group_queries(view: View, slices: Sequence[QueryGroup] = ()) -> list[QueryGroup]:
     """The queries that the examined retriever lost, those of each slice, and all.
+
+    Without a lost query, that group is left out; of a single retriever, all queries
+    are the only group.
 
     Args:
         view: the results.
@@ -59,29 +62,24 @@ def query_rivals(view: View) -> tuple[str, ...]:
 
 
 def score_gaps(view: View) -> list[float]:
-    """The examined retriever's score less that of its best rival, for each query.
+    """The examined retriever's score less that of its best rival.
 
-    Below 0 where it lost. Its own score if it ran alone.
+    In the order of `view.ids`; below 0 where it lost. Its own score if it ran alone.
     """
-    sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
     scores = view.values_by_measure[view.primary]
-    own_scores = sign * scores[view.examined]
-    rivals = [sign * scores[name] for name in query_rivals(view)]
-    if not rivals:
-        gaps: list[float] = own_scores.tolist()
-        return gaps
-    leads: list[float] = (own_scores - np.max(rivals, axis=0)).tolist()
-    return leads
+    gaps = scores[view.examined]
+    rivals = query_rivals(view)
+    if rivals:
+        gaps = gaps - np.max([scores[name] for name in rivals], axis=0)
+    return [float(gap) for gap in gaps]
 
 
 def order_by_loss(view: View) -> list[int]:
-    """The indices of the queries, the examined retriever's largest losses first.
+    """The indices into `view.ids`, the examined retriever's largest losses first.
 
-    If it lost none, those on which it scores lowest.
+    If it lost none, those on which it scores lowest; among equals the smaller id.
     """
-    gaps = score_gaps(view)
-    sign = -1.0 if view.primary in view.evaluation.low_is_good else 1.0
-    scores = sign * view.values_by_measure[view.primary][view.examined]
-    if min(gaps, default=0.0) >= 0:
-        gaps = scores.tolist()
-    return sorted(view.order, key=lambda i: (gaps[i], view.ids[i]))
+    losses = score_gaps(view)
+    if min(losses, default=0.0) >= 0:
+        losses = view.values_by_measure[view.primary][view.examined].tolist()
+    return sorted(view.order, key=lambda i: (losses[i], view.ids[i]))

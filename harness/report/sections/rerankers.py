@@ -34,17 +34,17 @@ class RerankerRow(NamedTuple):
     """A reranked retriever against its first stage."""
 
     retriever: str
-    of: str
-    """The first stage."""
+    first_stage: str
     depth: int
+    """Candidates that were reranked."""
     ceiling: float | None
     """The mean of the candidates sorted by grade; None if unknown."""
     before: float
     after: float
-    better: int
+    wins: int
     """How many queries score higher after reranking."""
-    equal: int
-    worse: int
+    ties: int
+    losses: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ def reranker_rows(view: View) -> list[RerankerRow]:
         rows.append(
             RerankerRow(
                 retriever,
-                of=first_stage,
+                first_stage=first_stage,
                 depth=reranking.depth,
                 ceiling=ceiling,
                 before=means[first_stage],
                 after=means[retriever],
-                better=differences.wins,
-                equal=ties,
-                worse=differences.losses,
+                wins=differences.wins,
+                ties=ties,
+                losses=differences.losses,
             )
         )
     return rows

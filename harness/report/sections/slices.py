@@ -153,17 +153,22 @@ def slice_state(row: SliceComparison) -> str:
 
 
 def slices_sentence(pair: SlicePair) -> str:
-    """Where the lead over the next is largest, and where there is no lead."""
+    """Where the leader's lead over the other is largest, and where it is smallest.
+
+    A difference that reads 0.000 is no lead.
+    """
     slices = pair.rows[1:]
     largest = max(slices, key=lambda row: row.difference)
     smallest = min(slices, key=lambda row: row.difference)
     lead = difference_text(largest.difference)
-    sentence = f"{pair.a} leads {pair.b} most on “{slice_name(largest)}” ({lead})."
-    leader = pair.a if smallest.difference >= 0 else pair.b
     ahead = f"{abs(smallest.difference):.3f}"
+    if not float(ahead) and lead == "0.000":
+        return f"{pair.a} and {pair.b} score the same on every slice. Exploratory."
+    leader = pair.a if smallest.difference >= 0 else pair.b
+    outcome = f"{leader} is ahead by {ahead}" if float(ahead) else "both score the same"
     return (
-        f"{sentence} On “{slice_name(smallest)}” {leader} is ahead by {ahead}. "
-        "Exploratory."
+        f"{pair.a} leads {pair.b} most on “{slice_name(largest)}” ({lead}). "
+        f"On “{slice_name(smallest)}” {outcome}. Exploratory."
     )
 
 

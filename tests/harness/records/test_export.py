@@ -54,6 +54,20 @@ def test_a_folder_with_files_is_not_written_over(results, tmp_path):
     assert "is there already" in str(error)
 
 
+def test_a_file_is_not_a_folder_for_an_export(results, tmp_path):
+    (tmp_path / "trec").touch()
+    error = refusal(export_results, results, "trec", tmp_path / "trec")
+    assert "trec: is a file (name another with --output)" in str(error)
+
+
+def test_an_export_names_the_file_that_is_missing(results, tmp_path):
+    folder = shutil.copytree(results.folder, tmp_path / "copy")
+    (folder / "runs" / "bm25.trec").unlink()
+    copied = records.read_results(folder)
+    error = refusal(export_results, copied, "trec", tmp_path / "trec")
+    assert "bm25.trec: is missing (run the experiment again)" in str(error)
+
+
 def test_mteb_s_main_score_is_the_mean(results, tmp_path):
     export_results(results, "mteb", tmp_path / "mteb")
     result = json.loads((tmp_path / "mteb" / "bm25.json").read_text())

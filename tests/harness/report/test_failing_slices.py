@@ -8,7 +8,7 @@ from harness.evaluation.explain import explain_results
 from harness.records import Results
 from harness.report.sections import slices
 from harness.report.sections.failing_slices import failing_slices, property_texts
-from harness.report.sections.fails import fails_section, loss_sentence
+from harness.report.sections.fails import fails_section
 from harness.report.sections.slices import compare_slices, view_slices
 from harness.report.view import View, build_view
 from harness.wording.conclusion import verdict_lines
@@ -123,7 +123,7 @@ def test_the_queries_are_those_of_the_retriever_to_keep(tmp_path: Path) -> None:
     browser = fails_section(view).context.browser
     assert browser.evidence.groups[0].title == "Lost by b"
     lost = f"b lost 1 of {view.n} queries to another retriever."
-    assert loss_sentence(view) == f"{lost} It is this one."
+    assert browser.sentence == f"{lost} It is this one."
     names = view.ranked
     assert {names[query.pair[0]] for query in browser.evidence.queries} == {"b"}
     assert names[browser.evidence.queries[0].pair[1]] == "a"

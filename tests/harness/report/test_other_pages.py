@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -80,6 +81,23 @@ def test_the_pair_that_is_shown_shares_least_but_something(unlabelled):
         }
         positive = [count for count in shared.values() if count]
         assert shared[query.pair] == min(positive, default=0)
+
+
+def test_a_query_without_hits_has_no_first_document(unlabelled):
+    view = read_unlabelled_view(unlabelled, shows_texts=True)
+    query_ids = list(view.first_hits)
+    hits = dict(view.first_hits)
+    hits[query_ids[0]] = {"bm25": (), "hashing": (), "hybrid": ()}
+    hits[query_ids[1]] = {"bm25": (), "hashing": ("a",), "hybrid": ("a",)}
+    hits[query_ids[2]] = {"bm25": (), "hashing": ("a",), "hybrid": ("b",)}
+    evidence = unlabelled_evidence(replace(view, first_hits=hits))
+    groups = {
+        group.title: {evidence.queries[number].id for number in group.queries}
+        for group in evidence.groups
+    }
+    shown = groups.get("The same first document in all", set())
+    shown |= groups.get("Three different first documents", set())
+    assert shown.isdisjoint(query_ids[:3])
 
 
 def test_the_table_has_the_documents_in_common(unlabelled):

@@ -95,6 +95,19 @@ def test_complete_runs_are_listed_with_a_link_to_their_report(
     assert "<bdi>fewer</bdi></th>" in page
 
 
+def test_the_last_run_of_each_experiment_is_sorted_as_a_number(
+    results_folder: Path,
+) -> None:
+    page = read_page(results_folder)
+    times = re.findall('data-label="last run" data-value="([^"]*)"', page)
+    assert times == [
+        "20260501080000",
+        "20260401080000",
+        "20260301080000",
+        "20260101080000",
+    ]
+
+
 @pytest.mark.parametrize(("folder", "reason"), SKIPPED_REASONS.items())
 def test_a_folder_that_is_not_listed_has_its_reason(
     results_folder: Path, listing: ResultsListing, folder: str, reason: str

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import pytest
 
 import harness
 from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.report.write import write_report
 from tests.support import small
 from tests.support.browser import needs_browser, resize, settled
 from tests.words import SEEN
@@ -49,7 +51,24 @@ def run_quickstart(folder, project, retrievers=small.RETRIEVERS):
         head.replace("datasets/survey-templates-en", data) + retrievers,
         encoding="utf-8",
     )
-    return harness.run(path, harness.RunOptions(results=folder / "results"))
+    results = harness.run(path, harness.RunOptions(results=folder / "results"))
+    write_report(with_fixed_times(results))
+    return results
+
+
+def with_fixed_times(results):
+    """The results with times that no machine measured: pages have a size and words that
+    do not depend on its speed.
+    """
+    rows = []
+    for i, row in enumerate(results.cost_rows):
+        latency = row.latency
+        if latency is not None:
+            latency = latency._replace(p50_ms=2.5 + i, p95_ms=3.5 + i, p99_ms=4.5 + i)
+        rows.append(row._replace(seconds=1.25 + i, latency=latency))
+    fixed = replace(results, manifest=replace(results.manifest, seconds=75.0))
+    fixed.__dict__["cost_rows"] = rows
+    return fixed
 
 
 def print_pages(driver, size, folder):

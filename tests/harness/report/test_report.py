@@ -379,6 +379,10 @@ def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
     remaining_ids = set(evidence["columns"][0])
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids
+    page_sentence = section.context.browser.sentence
+    assert page_sentence.endswith("This one it lost most.")
+    sentence = remaining.context.browser.sentence
+    assert f"{sentence} This one it lost most." == page_sentence
 
 
 TEXTS = ("fruit that grows on trees", "apples grow on trees")

@@ -32,6 +32,7 @@ from harness.report.sections.slices import (
     compare_slices,
     decisive_slice,
     reversed_slices,
+    slices_sentence,
     view_slices,
 )
 from harness.report.view import build_view
@@ -258,6 +259,37 @@ def test_a_slice_is_reversed_only_if_a_test_shows_it(view):
     )
 
 
+@pytest.mark.parametrize(
+    ("leads", "sentence"),
+    [
+        pytest.param(
+            (0.2, -0.1),
+            "a leads b most on “tags: x” (+0.200). On “tags: y” b is ahead by 0.100. "
+            "Exploratory.",
+            id="both",
+        ),
+        pytest.param(
+            (0.2, 0.0),
+            "a leads b most on “tags: x” (+0.200). On “tags: y” both score the same. "
+            "Exploratory.",
+            id="one",
+        ),
+        pytest.param(
+            (0.0, 0.0),
+            "a and b score the same on every slice. Exploratory.",
+            id="neither",
+        ),
+    ],
+)
+def test_the_sentence_of_slices_says_which_retriever_is_ahead(leads, sentence):
+    rows = (
+        slice_row("", 40, sum(leads) / 2),
+        slice_row("x", 20, leads[0]),
+        slice_row("y", 20, leads[1]),
+    )
+    assert slices_sentence(SlicePair("a", "b", rows)) == sentence
+
+
 def test_both_sides_of_a_slice_have_a_row_with_one_p(view):
     a, b = view.ranked[:2]
     rows = compare_slices(view, a, b, view_slices(view)).rows
@@ -350,7 +382,7 @@ def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     context = pairs_section(view).context
     assert context.small_slices[0] == ("id: value 00", 2)
     assert len(context.small_slices) == 20
-    assert context.small_left == 4
+    assert context.unnamed_slices == 4
 
 
 def test_answers_make_no_slices():
@@ -469,7 +501,7 @@ def test_of_many_pairs_only_those_of_leader_and_baseline_are_listed(view, monkey
     monkeypatch.setattr(pairs, "MAX_TEST_ROWS", 2)
     section = pairs_section(view)
     assert section.context.rows == all_rows[:2]
-    assert section.context.left == 1
+    assert section.context.unlisted == 1
     markdown = markdown_report(view, [section])
     assert markdown.count("1 row without the leader and the baseline") == 1
 
@@ -544,7 +576,7 @@ def test_compare_prints_the_diagnostics_of_the_page(baseline_view, capsys):
 
 def test_pairs_beyond_the_budget_are_counted(baseline_view, monkeypatch):
     monkeypatch.setattr(pairs, "MAX_PAIR_QUERIES", 2 * baseline_view.n)
-    assert pairs_section(baseline_view).context.evidence_left_out == 1
+    assert pairs_section(baseline_view).context.undiagnosed == 1
 
 
 @pytest.fixture(scope="module")
@@ -612,12 +644,12 @@ def test_the_row_of_a_reranker_has_the_means_and_counts_of_the_scores(reranked):
     (row,) = reranker_rows(build_view(reranked))
     scores = scores_by_retriever(reranked, "nDCG@3")
     differences = scores["reranked"] - scores["bm25"]
-    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
+    assert (row.retriever, row.first_stage, row.depth) == ("reranked", "bm25", 3)
     assert row.before == pytest.approx(scores["bm25"].mean())
     assert row.after == pytest.approx(scores["reranked"].mean())
-    assert row.better == (differences > 1e-9).sum()
-    assert row.equal == (differences.abs() <= 1e-9).sum()
-    assert row.worse == (differences < -1e-9).sum()
+    assert row.wins == (differences > 1e-9).sum()
+    assert row.ties == (differences.abs() <= 1e-9).sum()
+    assert row.losses == (differences < -1e-9).sum()
 
 
 def test_the_row_of_a_reranker_has_the_mean_ceiling(reranked):
