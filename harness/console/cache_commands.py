@@ -107,13 +107,13 @@ def clear(
         from retrievers.stores.connection import list_collections
 
         with _open_server(store, key) as server:
-            removed = [collection.name for collection in list_collections(server)]
+            names = [collection.name for collection in list_collections(server)]
             if fingerprint is not None:
-                _check_name(fingerprint, removed, "on the server")
-                removed = [fingerprint]
-            for name in removed:
+                _check_name(fingerprint, names, "on the server")
+                names = [fingerprint]
+            for name in names:
                 server.remove(name)
-        collections = count_of(len(removed), "collection")
+        collections = count_of(len(names), "collection")
         print_lines(f"{redact_url_users(store)}: {collections} removed")
         return
     shared.refuse_options({"--key": key}, "is of a server", "add --store URL")
@@ -125,14 +125,23 @@ def clear(
         print_lines(f"{cache.path}: {row_count} removed")
 
 
-def _check_name(name: str, known_names: list[str], where: str) -> None:
-    if name not in known_names:
-        remedy = did_you_mean(name, known_names)
+def _check_name(name: str, present: list[str], where: str) -> None:
+    """Refuse a model or a collection that is not present."""
+    if name not in present:
+        remedy = did_you_mean(name, present)
         raise InputError(Problem(name, f"is not {where}", remedy))
 
 
 def _open_server(url: str, key: str | None) -> closing[Connection]:
-    """A connection to a server whose key is in an environment variable."""
+    """Connect to a Qdrant server.
+
+    Args:
+        url: of the server.
+        key: the environment variable that holds its key; None: it needs none.
+
+    Raises:
+        InputError: the variable is not set, or the URL is not that of a server.
+    """
     from retrievers.stores.connection import Connection
     from retrievers.stores.options import StoreOptions
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from harness.scoring.scores import Scores
     from harness.writing.evaluation_tables import CsvRows
 
-DEFAULT_LEVEL = 0.95
-"""Confidence of the intervals if no experiment declares another."""
+INTERVAL_LEVEL = 0.95
+"""Confidence of the intervals; the level that an experiment declares is not used."""
 ByQuery = Annotated[
     bool, typer.Option("--by-query", "-q", help="Print the score of every query.")
 ]
@@ -62,7 +62,7 @@ def score(
     )
     refuse_unscored_runs(qrels, scores)
     print_warnings(*missing_retriever_notes([qrels]), *scores.notes)
-    summary = summarize_retrievers(scores, DEFAULT_LEVEL)
+    summary = summarize_retrievers(scores, INTERVAL_LEVEL)
     if by_query:
         _print_query_scores(scores, summary_rows(summary), form, as_json=as_json)
     elif as_json:

@@ -117,8 +117,8 @@ def compare(
 
     Raises:
         InputError: there are fewer than two runs, or one has no name; runs or qrels
-            cannot be read; no run has the baseline's name; a measure or a setting is
-            unknown, or a setting has an impossible value.
+            cannot be read; no run has the baseline's name; there is no measure; a
+            measure or a setting is unknown, or a setting has an impossible value.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -128,7 +128,10 @@ def compare(
     """
     _check_runs(runs, baseline)
     grades = grades_in_memory(qrels, where=parse_conditions(where))
-    parsed = parse_measure_list(measure_names(measures))
+    names = measure_names(measures)
+    if not names:
+        raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))
+    parsed = parse_measure_list(names)
     parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
         # No retriever is at work: the stages are shown without a name.

@@ -148,8 +148,9 @@ def _names_query_and_document(row: Any) -> bool:
 
 
 def _are_rows(qrels: Iterable[Any]) -> bool:
-    """Whether the entries of a list are rows of a table."""
-    return all(isinstance(row, Mapping) and len(row) > 1 for row in qrels)
+    """Whether the entries of a list are rows of a table; False for an empty list."""
+    rows = list(qrels)
+    return bool(rows) and all(isinstance(row, Mapping) and len(row) > 1 for row in rows)
 
 
 def run_in_memory(source: Any, where: str) -> RunScores:
@@ -287,7 +288,9 @@ def _read_rows(
         rows = choose_label_rows(rows, conditions, where, problems)
     if problems:
         raise InputError(problems.problems)
-    columns = list(rows[0].cells) if rows else []
+    if not rows:  # a frame without rows has nothing to read, whatever its columns
+        return
+    columns = list(rows[0].cells)
     query_column = _find_column(QUERY_COLUMNS, columns)
     document_column = _find_column(DOCUMENT_COLUMNS, columns)
     value_column = _find_column(kind.columns, columns)

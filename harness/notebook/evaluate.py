@@ -106,7 +106,9 @@ def evaluate(
     declared = {"columns": columns or {}, "where": conditions}
     check_text(primary, "primary", 'a measure: "nDCG@10"')
     all_measures = _all_measures(primary, measures)
-    statistics = {**more.pop("statistics", {})}
+    given_statistics = more.pop("statistics", {})
+    check_map(given_statistics, "statistics", '{"alpha": 0.01}')
+    statistics = dict(given_statistics)
     if margin is not None:
         statistics["margin"] = margin
     tables: dict[str, Any] = {

@@ -21,6 +21,7 @@ from harness.console.results_text import results_lines
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import NAME_PATTERN
 from harness.export.trackers import log_to_tracker
+from harness.notebook.argument_types import check_path, check_text
 from harness.notebook.compare import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
@@ -223,6 +224,7 @@ class NotebookResults(Results):
                 _refuse_replaced(results)
                 folders.append(results.folder)
             else:
+                check_path(results, "others", "results, or the path of their folder")
                 folders.append(Path(results))
         return compare_folders(folders, baseline, settings)
 
@@ -246,6 +248,7 @@ class NotebookResults(Results):
 
         By default it is the paired leaderboard.
         """
+        check_text(chart, "chart", 'the name of a chart: "leaderboard"')
         self.report()
         files = sorted((self.folder / "figures").glob("*.svg"))
         charts = {file.stem: file for file in files}

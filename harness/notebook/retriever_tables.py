@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from harness.experiment import NAME_PATTERN, RawTable
@@ -89,16 +90,24 @@ def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
 
 
 def _object_names(tables: Sequence[NamedTable]) -> dict[int, str]:
-    """Return the identity of each Python object -> its name.
+    """Return id(object) -> the name of each Python object in the tables.
 
-    It is named after the first retriever that has it.
+    An object is named after the first retriever that has it, further objects of that
+    retriever NAME-2, NAME-3, … No two objects have the same name: tables of different
+    functions would be equal.
     """
     object_names: dict[int, str] = {}
+    retriever_names = {name for name, _ in tables}
     for name, table in tables:
         values = (value for _, value in walk_values(table.options))
         objects = [value for value in values if isinstance(value, NamedObject)]
-        for number, named_object in enumerate(objects, start=1):
-            object_name = name if number == 1 else f"{name}-{number}"
+        free_names = (
+            numbered_name
+            for numbered_name in (f"{name}-{number}" for number in count(2))
+            if numbered_name not in retriever_names
+        )
+        for position, named_object in enumerate(objects):
+            object_name = next(free_names) if position else name
             object_names.setdefault(id(named_object.value), object_name)
     return object_names
 
