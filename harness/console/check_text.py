@@ -131,7 +131,8 @@ def truncation_warning(estimate: TruncationEstimate) -> str:
         f"({estimate.limit:,} tokens)"
     )
     share = 100 * estimate.lost / max(estimate.tokens, 1)
-    tokens = f"{about}{estimate.lost:,} of {count_of(estimate.tokens, 'token')} ({share:.0f} %)"
+    all_tokens = count_of(estimate.tokens, "token")
+    tokens = f"{about}{estimate.lost:,} of {all_tokens} ({share:.0f} %)"
     remedy = "add chunk, or use a model that reads more"
     users = ""
     if estimate.others:

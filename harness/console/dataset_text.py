@@ -44,17 +44,15 @@ def _truncation_line(estimate: TruncationEstimate) -> str:
     """Return how many documents are longer than a model reads."""
     about = "" if estimate.exact else "about "
     are = "is" if estimate.beyond == 1 else "are"
-    documents = (
-        f"{about}{estimate.beyond:,} of {count_of(estimate.sampled, 'document')}"
-    )
+    sampled = count_of(estimate.sampled, "document")
     unread = ""
     if estimate.lost:
         unread = (
             f"; {about}{estimate.lost:,} of {count_of(estimate.tokens, 'token')} unread"
         )
     return (
-        f"{estimate.retriever}: {documents} {are} longer than the {estimate.limit:,} tokens "
-        f"that it reads{unread}"
+        f"{estimate.retriever}: {about}{estimate.beyond:,} of {sampled} {are} longer "
+        f"than the {estimate.limit:,} tokens that it reads{unread}"
     )
 
 

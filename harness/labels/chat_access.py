@@ -25,7 +25,7 @@ class JudgeModel(NamedTuple):
     base_url: str = ""
     """May contain `${NAME}` of the environment, which is never written expanded."""
     key_name: str = ""
-    """The environment variable of the key; "": OPENAI_API_KEY for OpenAI's own address."""
+    """The variable that holds the key; "": OPENAI_API_KEY at OpenAI's own address."""
     price: str = ""
     """Dollars for a million tokens, "IN,OUT"."""
     max_cost: float | None = None
