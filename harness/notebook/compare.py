@@ -175,6 +175,15 @@ def compare_folders(
 
     If a setting is not the one that the folders declare, the comparison is exploratory:
     it recommends no retriever, as in `harness compare`.
+
+    Args:
+        folders: one or more.
+        baseline: each other retriever is compared with it; None: all pairs.
+        chosen_settings: statistics that replace those which the folders declare.
+
+    Raises:
+        InputError: a folder cannot be read; there is no such baseline; a setting is
+            unknown or impossible.
     """
     with problems_without_options():
         scores = score_folders(folders, measure_names=())  # all of the folders
@@ -199,6 +208,16 @@ def _compare_scores(
     *,
     undeclared: Sequence[str] = (),
 ) -> ComparedRuns:
+    """Compare retrievers by their scores.
+
+    Args:
+        scores: of each query.
+        baseline: each other retriever is compared with it; None: all pairs.
+        settings: the statistics.
+        meter: shows the stage.
+        undeclared: the choices that the folders do not declare, as text; with any, the
+            comparison is exploratory.
+    """
     import pandas as pd
 
     with meter.stage("comparing"):
@@ -229,6 +248,7 @@ def _override_settings(
             Problem("settings", problem, f"use {', '.join(SETTING_NAMES)}")
         )
     statistics = dict(chosen_settings)
+    # The seed is no key of [statistics], so that it is checked here.
     if not isinstance(statistics.pop("seed", 0), int):
         raise InputError(Problem("seed", "is no whole number", "seed=1"))
     parse_statistics(statistics, "")  # only to check their types and ranges

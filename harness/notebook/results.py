@@ -33,7 +33,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_SCORES = Problem(
+NO_SCORES_PROBLEM = Problem(
     "results", "are rankings without scores", "they have no labels: label them first"
 )
 INVALID_NAME = "is not a name: letters, digits, '.', '_' and '-', at most 64"
@@ -72,7 +72,7 @@ class LabelledQueries(dict[str, LabelledQuery]):
             InputError: there is no such retriever, or there are no labels.
         """
         if self._scores.empty:
-            raise InputError(NO_SCORES)
+            raise InputError(NO_SCORES_PROBLEM)
         if lost_by == to:
             problem = f"lost_by and to are the same retriever, {to!r}"
             raise InputError(Problem("to", problem, "name two"))
@@ -95,6 +95,9 @@ class LabelledQueries(dict[str, LabelledQuery]):
 class NotebookResults(Results):
     """The results of a run: frames, sentences, charts, comparison, export.
 
+    If a later run replaces the folder, the frames stay those of this run, and methods
+    that read other files are refused.
+
     >>> import harness
     >>> labels = {"q": ["0"]}
     >>> results = harness.evaluate(
@@ -111,7 +114,12 @@ class NotebookResults(Results):
 
     @classmethod
     def from_results(cls, results: Results, temporary: str | None = None) -> Self:
-        """The same results; a temporary folder is deleted with them."""
+        """Return results of a folder with the methods of this class.
+
+        Args:
+            results: as read from their folder.
+            temporary: a folder that is deleted when the new object is; None: none.
+        """
         values = {field.name: getattr(results, field.name) for field in fields(Results)}
         notebook_results = cls(**{**values, "queries": LabelledQueries(results)})
         # A later run may replace the folder: the tables are read now, so that they stay
@@ -235,7 +243,7 @@ class NotebookResults(Results):
             InputError: there are no labels.
         """
         if not self.scored:
-            raise InputError(NO_SCORES)
+            raise InputError(NO_SCORES_PROBLEM)
         self.report()  # it writes the tables, too
         results: dict[str, dict[str, Any]] = {}
         for retriever in self.retrievers:

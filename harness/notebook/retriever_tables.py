@@ -19,16 +19,16 @@ RetrieverTable = dict[str, Any]
 
 
 class NamedTable(NamedTuple):
-    """The table of a retriever, without its name."""
+    """The name of a retriever, and its table, which lacks the key `name`."""
 
     name: str
     table: RawTable
 
 
 def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
-    """Return the table of each retriever.
+    """Return the table of each retriever, in their order, with its name.
 
-    A part that is one of the retrievers is replaced by its name.
+    A part that is one of the retrievers is replaced by its name: it runs once.
 
     Args:
         retrievers: by name.
@@ -113,7 +113,12 @@ def _object_names(tables: Sequence[NamedTable]) -> dict[int, str]:
 
 
 def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
-    """A table whose objects are named after the first retriever that has them."""
+    """Return a table, or a value in it, in which each object has its name.
+
+    Args:
+        value: of a table.
+        object_names: id(object) -> its name, from `_object_names`.
+    """
     if isinstance(value, NamedObject):
         return NamedObject.wrap(value.value, object_names[id(value.value)])
     if isinstance(value, Mapping):
@@ -124,7 +129,12 @@ def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
 
 
 def _replace_parts(table: RawTable, tables: Sequence[NamedTable]) -> RawTable:
-    """A table in which parts that are retrievers of the experiment are names."""
+    """Return a table whose parts are names if they are retrievers of the experiment.
+
+    Args:
+        table: of a retriever or a part; its parts are under `of`, and have parts too.
+        tables: of all retrievers of the experiment.
+    """
     if "of" not in table:
         return table
     part = table.get("of")
@@ -134,6 +144,7 @@ def _replace_parts(table: RawTable, tables: Sequence[NamedTable]) -> RawTable:
 
 
 def _name_or_table(part: Any, tables: Sequence[NamedTable]) -> Any:
+    """Return the name of the first retriever with a part's table, else that table."""
     if not isinstance(part, Mapping):
         return part
     for name, table in tables:
