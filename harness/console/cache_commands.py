@@ -107,13 +107,14 @@ def clear(
         from retrievers.stores.connection import list_collections
 
         with _open_server(store, key) as server:
-            names = [collection.name for collection in list_collections(server)]
+            stored = [collection.name for collection in list_collections(server)]
+            removed = stored
             if fingerprint is not None:
-                _check_name(fingerprint, names, "on the server")
-                names = [fingerprint]
-            for name in names:
-                server.remove(name)
-        collections = count_of(len(names), "collection")
+                _check_name(fingerprint, stored, "on the server")
+                removed = [fingerprint]
+            for collection_name in removed:
+                server.remove(collection_name)
+        collections = count_of(len(removed), "collection")
         print_lines(f"{redact_url_users(store)}: {collections} removed")
         return
     shared.refuse_options({"--key": key}, "is of a server", "add --store URL")

@@ -128,10 +128,9 @@ def compare(
     """
     _check_runs(runs, baseline)
     grades = grades_in_memory(qrels, where=parse_conditions(where))
-    names = measure_names(measures)
-    if not names:
+    parsed = parse_measure_list(measure_names(measures))
+    if not parsed:
         raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))
-    parsed = parse_measure_list(names)
     parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
         # No retriever is at work: the stages are shown without a name.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import count
 from typing import Any, NamedTuple
 
 from harness.experiment import NAME_PATTERN, RawTable
@@ -97,18 +96,18 @@ def _object_names(tables: Sequence[NamedTable]) -> dict[int, str]:
     functions would be equal.
     """
     object_names: dict[int, str] = {}
-    retriever_names = {name for name, _ in tables}
-    for name, table in tables:
-        values = (value for _, value in walk_values(table.options))
-        objects = [value for value in values if isinstance(value, NamedObject)]
-        free_names = (
-            numbered_name
-            for numbered_name in (f"{name}-{number}" for number in count(2))
-            if numbered_name not in retriever_names
-        )
-        for position, named_object in enumerate(objects):
-            object_name = next(free_names) if position else name
-            object_names.setdefault(id(named_object.value), object_name)
+    retriever_names = {retriever_name for retriever_name, _ in tables}
+    for retriever_name, table in tables:
+        object_name = retriever_name
+        number = 1
+        for _, value in walk_values(table.options):
+            if not isinstance(value, NamedObject):
+                continue
+            object_names.setdefault(id(value.value), object_name)
+            number += 1
+            while f"{retriever_name}-{number}" in retriever_names:
+                number += 1
+            object_name = f"{retriever_name}-{number}"
     return object_names
 
 
