@@ -109,9 +109,12 @@ MEMORY_MESSAGE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line.
+    """Run the command line, then exit: this never returns.
 
     A user's mistake ends in one message and an exit code, never in a traceback.
+
+    Args:
+        arguments: the words after `harness`; None: those of this process.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -134,7 +137,8 @@ def _exit_code(words: list[str]) -> int | str | None:
         print_warnings(usage_message(error))
         return InputError.exit_code
     except SystemExit as stop:
-        # Typer and rich exit with 1 if a pipe was closed: that is no failed gate.
+        # Typer and rich exit with 1 if a pipe was closed. A failed gate does not come
+        # here: it raises typer.Exit, whose code `_run` returns.
         return 0 if stop.code == 1 else stop.code
     except OSError as error:
         log.debug("stopped", exc_info=error)
@@ -152,6 +156,7 @@ def _exit_code(words: list[str]) -> int | str | None:
 
 
 def _run(words: list[str]) -> int | None:
+    """Run a command, and return the code of its typer.Exit; None if it had none."""
     # Typer reports an interrupt only by its exit code.
     code: int | None = app(
         words or ["--help"], prog_name="harness", standalone_mode=False
@@ -163,12 +168,13 @@ def _run(words: list[str]) -> int | None:
 
 
 def _os_error_code(error: OSError) -> int:
-    """Return the exit code; a closed pipe is no error, and has no message."""
+    """Return the exit code, and print the error; a closed pipe is none."""
     code = 0 if error.errno == errno.EPIPE else InputError.exit_code
     if code:
         print_warnings(f"error: {error}")
     if error.filename is None:
+        # Then it was standard output that failed. If it stays open, Python tries to
+        # write the remaining text at its end, and complains.
         with suppress(OSError):
-            # Else Python tries again to write the remaining text, and complains.
             sys.stdout.close()
     return code

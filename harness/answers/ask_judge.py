@@ -117,6 +117,7 @@ def _pairs_with(claims: Sequence[str], text: str) -> Iterator[ClaimPassage]:
 def _ask_verdicts(
     folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], readings: JudgeReadings
 ) -> None:
+    """Ask for the verdicts that are unknown, and store them; the readings get them."""
     verdicts = ask_missing(
         pairs, lambda pair: readings.verdict_word(*pair) is not None, judge.verdicts
     )
@@ -128,10 +129,10 @@ def _ask_verdicts(
 def _ask_opinions(
     folder: Path, judge: Judge, cases: Sequence[Case], readings: JudgeReadings
 ) -> None:
-    """Ask for everything but claims and verdicts."""
+    """Ask which sentences and passages help, and for questions of each response."""
     sentences: list[Inquiry] = []
     passages: list[Inquiry] = []
-    responses: list[tuple[str]] = []
+    responses: list[tuple[str]] = []  # tuples: an opinion is stored by its texts
     for case in cases:
         question = case.query.text
         for context in case.answer.contexts:

@@ -124,7 +124,7 @@ class ModelJudge:
     def relevance(
         self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
-        """Two ratings of each passage, by two wordings."""
+        """Two ratings of each passage, by two wordings, when both have a reply."""
         wordings = len(RELEVANCE_PROMPTS)
         batches = [
             self._single_batch(

@@ -63,12 +63,12 @@ def _read_list(
     count: int | None = None,
 ) -> list[Any] | None:
     """Return the list under a key; None if its length or one of its values is wrong."""
-    replies = (parse_single_object(reply) or {}).get(key)
-    if not isinstance(replies, list) or not all(map(is_valid, replies)):
+    elements = (parse_single_object(reply) or {}).get(key)
+    if not isinstance(elements, list) or not all(map(is_valid, elements)):
         return None
-    if count is not None and len(replies) != count:
+    if count is not None and len(elements) != count:
         return None
-    return replies
+    return elements
 
 
 def _is_entailment_word(word: Any) -> bool:

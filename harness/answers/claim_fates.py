@@ -126,6 +126,7 @@ def _fate(case: Case, claim: str) -> ClaimFate:
 
 
 def _support(case: Case, claim: str) -> str:
+    """Return what entails a claim of the response, as `ResponseClaim.support`."""
     in_reference = case.entails(reference_text(case.query), claim)
     in_contexts = case.context_truth(claim)
     if in_reference is None or in_contexts is None:
@@ -141,6 +142,8 @@ def fate_shares(
     traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95
 ) -> list[FateShare]:
     """The share of each fate, over the queries that have claims, with its interval.
+
+    Empty if no query has claims.
 
     Args:
         traced: one system's answers.

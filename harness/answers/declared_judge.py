@@ -18,6 +18,9 @@ from retrievers.services.chat import Chat
 from retrievers.services.chat_model import ChatModel
 from retrievers.services.chat_replies import MAX_TEXT_TOKENS
 
+MAX_REPLY_TOKENS = 1000
+"""Tokens of one reply, at most: room for the claims of a long text."""
+
 
 def judge_chat(table: JudgeConfig, cache: Cache) -> Chat:
     """The chat model that an experiment declares as judge; nothing is sent."""
@@ -25,7 +28,7 @@ def judge_chat(table: JudgeConfig, cache: Cache) -> Chat:
         model=table.model,
         base_url=table.base_url,
         key_name=table.key_name,
-        max_tokens=1000,
+        max_tokens=MAX_REPLY_TOKENS,
         concurrency=table.concurrency,
         rpm=table.rpm,
         tpm=table.tpm,

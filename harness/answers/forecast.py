@@ -53,18 +53,18 @@ class JudgingForecast(NamedTuple):
 
 
 def forecast_judging(
-    experiment: Path, folder: Path, *, code: bool = True
+    experiment: Path, folder: Path, *, allow_code: bool = True
 ) -> JudgingForecast:
     """Forecast the judging by a dry run.
 
     Nothing is sent, no model is loaded, the folder is unchanged.
 
     Args:
-        experiment: its file.
-        folder: with the answers and what was judged of them.
-        code: allows the experiment's code, as for `harness.experiment.load`.
+        experiment: the file, which names the data set and the judge.
+        folder: with the answers, and the verdicts so far.
+        allow_code: whether the experiment may name Python code.
     """
-    inputs = read_answer_inputs(experiment, folder, code=code)
+    inputs = read_answer_inputs(experiment, folder, allow_code=allow_code)
     chat: ForecastChat | None = None
     with Cache(default_cache_path()) as cache:
         if inputs.judge.kind == "openai":
@@ -83,8 +83,9 @@ def forecast_judging(
 def _dry_run(folder: Path, judge: Judge, inputs: AnswerInputs) -> JudgeReadings:
     """Judge in a copy of the folder, by a judge that sends nothing."""
     with TemporaryDirectory() as copy:
-        for system_name in RESERVED_SYSTEM_NAMES:
-            file = folder / f"{system_name}.jsonl"
+        # The judge's own files; no system may have their names.
+        for stem in RESERVED_SYSTEM_NAMES:
+            file = folder / f"{stem}.jsonl"
             if file.is_file():
                 shutil.copy(file, copy)
         return ask_judge(Path(copy), judge, inputs.queries, inputs.systems)

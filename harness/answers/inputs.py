@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.answers.systems import System, read_systems
-from harness.dataset import load_dataset as load_dataset
+from harness.dataset import load_dataset
 from harness.english import count_of, count_queries
 from harness.experiment import JudgeConfig, LoadedExperiment, load
 from retrievers.errors import InputError, Problem
@@ -31,10 +31,11 @@ class AnswerInputs:
 
 
 class SystemCounts(NamedTuple):
-    """The contents of one system's file."""
+    """The contents of one system's file, in numbers."""
 
     system: str
     answers: int
+    """Answers in the file, also to queries that are not measured."""
     missing: int
     """Number of measured queries without an answer: each counts as an empty one."""
     empty: int
@@ -43,16 +44,19 @@ class SystemCounts(NamedTuple):
 
 
 def read_answer_inputs(
-    experiment: Path, folder: Path, *, code: bool = True
+    experiment: Path, folder: Path, *, allow_code: bool = True
 ) -> AnswerInputs:
     """Read an experiment's data set and a folder of answers.
 
-    `code` allows the experiment's code, as for `harness.experiment.load`.
+    Args:
+        experiment: the file.
+        folder: with <system>.jsonl for each system.
+        allow_code: whether the experiment may name Python code.
 
     Raises:
         InputError: with every problem; or no query has a reference answer or claims.
     """
-    loaded = load(experiment, allow_code=code)
+    loaded = load(experiment, allow_code=allow_code)
     dataset = load_dataset(
         loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop"
     )

@@ -83,18 +83,28 @@ def count_verdicts(
 
 
 def judge_answers_folder(
-    experiment: Path, folder: Path, *, max_cost: float | None = None, code: bool = True
+    experiment: Path,
+    folder: Path,
+    *,
+    max_cost: float | None = None,
+    allow_code: bool = True,
 ) -> VerdictCounts:
     """Ask the judge for all that is missing, and store it in the folder.
+
+    Args:
+        experiment: the file, which names the data set and the judge.
+        folder: of the answers.
+        max_cost: dollars that may be spent; None: any sum.
+        allow_code: whether the experiment may name Python code.
 
     Raises:
         InputError: a problem with the experiment, the data or the answers.
         BackendError: the judge failed permanently, or every reply is unreadable;
             OverBudget before more is spent than allowed.
     """
-    # Scoring needs them, and this is what costs time and money.
-    require_extras(experiment, code=code)
-    inputs = read_answer_inputs(experiment, folder, code=code)
+    # Only scoring needs them, but judging costs time and money: refuse before.
+    require_extras(experiment, allow_code=allow_code)
+    inputs = read_answer_inputs(experiment, folder, allow_code=allow_code)
     meter = Meter(budget=Budget(max_cost))
     verdicts_path = folder / "verdicts.jsonl"
     with explain_write_errors(verdicts_path):

@@ -192,6 +192,7 @@ class NliJudge(UnpromptedJudge):
 
 
 def _by_length(pair: ClaimPassage) -> tuple[int, ClaimPassage]:
+    """Return the sort key of a pair: its characters; of equal ones, its texts."""
     return len(pair.text) + len(pair.claim), pair
 
 

@@ -85,7 +85,7 @@ class MeasuredCase(NamedTuple):
     case: Case
     tokenizer: Tokenizer
     vectors: Mapping[str, DenseVectors]
-    """Text -> its vector, for answer relevancy; empty without an encoder."""
+    """Text -> its vector (d,), for answer relevancy; empty without an encoder."""
 
 
 class AnswerMeasure(NamedTuple):

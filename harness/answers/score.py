@@ -26,7 +26,7 @@ from harness.answers.text_tokens import (
     require_sacrebleu,
     token_splitter,
 )
-from harness.english import count_queries
+from harness.english import count_of, count_queries
 from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.evaluation import Evaluation
 from harness.records import write_table
@@ -138,7 +138,10 @@ class AnswerScoringOptions(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerScores:
-    """Every value, and the comparison of the systems."""
+    """Every value, and the comparison of the systems.
+
+    Systems are in the place of retrievers.
+    """
 
     scores: Scores
     evaluation: Evaluation
@@ -147,7 +150,11 @@ class AnswerScores:
 
 
 def score_answers_folder(
-    experiment: Path, folder: Path, options: AnswerScoringOptions, *, code: bool = True
+    experiment: Path,
+    folder: Path,
+    options: AnswerScoringOptions,
+    *,
+    allow_code: bool = True,
 ) -> AnswerScores:
     """Compute every measure from the verdicts, and compare the systems.
 
@@ -155,11 +162,11 @@ def score_answers_folder(
 
     Raises:
         InputError: there are no verdicts; there is no such measure, system or
-            tokenizer.
+            tokenizer; no measure is defined for any answer.
     """
     # Before the judge's model is loaded, and texts are embedded.
-    require_extras(experiment, code=code)
-    inputs = read_answer_inputs(experiment, folder, code=code)
+    require_extras(experiment, allow_code=allow_code)
+    inputs = read_answer_inputs(experiment, folder, allow_code=allow_code)
     meter = Meter()
     with Cache(default_cache_path()) as cache:
         judge = build_judge(inputs.judge, cache, meter)
@@ -170,6 +177,8 @@ def score_answers_folder(
         inputs.queries, inputs.systems, readings, tokenizer, vectors=vectors
     )
     _check_measures(options.measures)
+    if not all_scores.values:
+        raise InputError(_no_measure_problem(folder, readings))
     declared = inputs.loaded.experiment
     settings = settings_at_look(
         Settings.from_statistics(declared.statistics, declared.seed), all_scores.n
@@ -196,6 +205,19 @@ def _read_verdicts(folder: Path, judge: Judge) -> JudgeReadings:
         remedy = "first run: harness answers judge EXPERIMENT ANSWERS"
         raise InputError(Problem(str(folder), problem, remedy))
     return readings
+
+
+def _no_measure_problem(folder: Path, readings: JudgeReadings) -> Problem:
+    """Return why no measure is defined.
+
+    Without reference answers all measures need verdicts.
+    """
+    verdicts = count_of(len(readings.verdicts), "verdict")
+    problem = (
+        f"no measure is defined: none of the {verdicts} can be read, and no query has "
+        "a reference answer"
+    )
+    return Problem(str(folder), problem, "use another judge, or add reference answers")
 
 
 def _embed_relevancy_texts(
@@ -243,7 +265,7 @@ def _select_scores(
     measures: tuple[str, ...],
 ) -> Scores:
     """Return the requested measures, with the queries' clusters and weights."""
-    in_score_order = sorted(queries, key=lambda query: query.id)
+    in_score_order = sorted(queries, key=lambda query: query.id)  # as `scores.ids`
     units = query_units(in_score_order, settings.cluster, settings.weight)
     selected = scores.select(measures)
     selected = replace(selected, clusters=units.clusters, weights=units.weights)
@@ -263,6 +285,7 @@ def _low_is_good_measures() -> frozenset[str]:
 def _trace(
     inputs: AnswerInputs, readings: JudgeReadings
 ) -> dict[str, list[TracedAnswer]]:
+    """Return each system's answers claim by claim."""
     traced: dict[str, list[TracedAnswer]] = {}
     for system in inputs.systems:
         cases = build_cases(inputs.queries, [system], readings)

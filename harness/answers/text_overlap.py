@@ -151,7 +151,8 @@ def exact_match(response: str, references: Sequence[str]) -> float | None:
 
     Undefined (None) without a reference. Folding as for SQuAD (Rajpurkar et al. 2016):
     lower case, without punctuation, English articles and superfluous white space; here
-    also NFKC, so that full-width letters equal the others.
+    also NFKC, so that full-width letters equal the others. Two texts of which this
+    leaves nothing are equal: 1.
 
     >>> exact_match("The U.S.!", ["us"]), exact_match("dog", ["cat"])
     (1.0, 0.0)

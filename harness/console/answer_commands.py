@@ -57,7 +57,7 @@ def check_answers_command(
         read_answer_inputs,
     )
 
-    inputs = read_answer_inputs(experiment, folder, code=not no_code)
+    inputs = read_answer_inputs(experiment, folder, allow_code=not no_code)
     print_result(
         answer_count_lines(inputs),
         as_json=as_json,
@@ -84,11 +84,11 @@ def judge_answers_command(
     from harness.answers.judge_folder import judge_answers_folder
 
     if plan:
-        forecast = forecast_judging(experiment, folder, code=not no_code)
+        forecast = forecast_judging(experiment, folder, allow_code=not no_code)
         print_result([forecast.sentence()], as_json=as_json, plan=forecast)
         return
     judged = judge_answers_folder(
-        experiment, folder, max_cost=max_cost, code=not no_code
+        experiment, folder, max_cost=max_cost, allow_code=not no_code
     )
     print_result(judged.lines(), as_json=as_json, **judged._asdict())
 
@@ -111,7 +111,7 @@ def score_answers_command(
     from harness.answers.score import AnswerScoringOptions, score_answers_folder
 
     options = AnswerScoringOptions(tuple(measure or ()), baseline, tokenizer)
-    scored = score_answers_folder(experiment, folder, options, code=not no_code)
+    scored = score_answers_folder(experiment, folder, options, allow_code=not no_code)
     print_scores(scored.scores, scored.evaluation, scored.notes, as_json=as_json)
     if report is not None:
         from harness.answers.claim_fates import claims_section

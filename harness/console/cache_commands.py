@@ -107,12 +107,13 @@ def clear(
         from retrievers.stores.connection import list_collections
 
         with _open_server(store, key) as server:
-            removed = [collection.name for collection in list_collections(server)]
+            stored = [collection.name for collection in list_collections(server)]
+            removed = stored
             if fingerprint is not None:
-                _check_name(fingerprint, removed, "on the server")
+                _check_name(fingerprint, stored, "on the server")
                 removed = [fingerprint]
-            for name in removed:
-                server.remove(name)
+            for collection_name in removed:
+                server.remove(collection_name)
         collections = count_of(len(removed), "collection")
         print_lines(f"{redact_url_users(store)}: {collections} removed")
         return
@@ -125,14 +126,23 @@ def clear(
         print_lines(f"{cache.path}: {row_count} removed")
 
 
-def _check_name(name: str, known_names: list[str], where: str) -> None:
-    if name not in known_names:
-        remedy = did_you_mean(name, known_names)
+def _check_name(name: str, present: list[str], where: str) -> None:
+    """Refuse a model or a collection that is not present."""
+    if name not in present:
+        remedy = did_you_mean(name, present)
         raise InputError(Problem(name, f"is not {where}", remedy))
 
 
 def _open_server(url: str, key: str | None) -> closing[Connection]:
-    """A connection to a server whose key is in an environment variable."""
+    """Connect to a Qdrant server.
+
+    Args:
+        url: of the server.
+        key: the environment variable that holds its key; None: it needs none.
+
+    Raises:
+        InputError: the variable is not set, or the URL is not that of a server.
+    """
     from retrievers.stores.connection import Connection
     from retrievers.stores.options import StoreOptions
 

@@ -70,7 +70,7 @@ def check(
 
     try:
         subjects: Sequence[Path | DatasetReference | LoadedExperiment] = (
-            load_each_set(Path(target), code=not no_code)
+            experiments_to_check(Path(target), allow_code=not no_code)
             if reference is None
             else [reference]
         )
@@ -91,16 +91,17 @@ def check(
     print_result(lines, as_json=as_json, problems=[], **table)
 
 
-def load_each_set(path: Path, *, code: bool) -> list[Path | LoadedExperiment]:
-    """Return the experiment of each of several data sets.
+def experiments_to_check(
+    path: Path, *, allow_code: bool
+) -> list[Path | LoadedExperiment]:
+    """Return an experiment on each of its data sets; for one data set, the path.
 
-    If there is only one data set, return the path itself, which is checked with its
-    data.
+    So for a file that cannot be loaded: its check finds the problems of the data, too.
     """
     from harness.experiment import load_sets
 
     try:
-        sets = load_sets(path, allow_code=code)
+        sets = load_sets(path, allow_code=allow_code)
     except InputError:
         return [path]
     return [*sets] if sets[0].set_of else [path]

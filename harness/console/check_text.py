@@ -86,6 +86,7 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
         claimed = count_of(report.queries_with_claims, "query")
         yield f"{answered} with a reference answer, {claimed} with claims"
     for kind, ids in dataset.data_quality.items():
+        # Each lost query comes with the labels that it lost: all are shown.
         names = "; ".join(ids) if kind == "lost-query" else first_names(ids)
         yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {names}"
     if dataset.representatives:
@@ -122,24 +123,23 @@ def warning_text(warning: CheckWarning) -> str:
     return f"{warning.problem}; a run needs it for what is not cached"
 
 
-def truncation_warning(reach: TruncationEstimate) -> str:
+def truncation_warning(estimate: TruncationEstimate) -> str:
     """Return how much an encoder cuts off, with what can be done."""
-    about = "" if reach.exact else "about "
+    about = "" if estimate.exact else "about "
     documents = (
-        f"{about}{reach.beyond:,} of {count_of(reach.sampled, 'document')} "
-        f"({reach.limit:,} tokens)"
+        f"{about}{estimate.beyond:,} of {count_of(estimate.sampled, 'document')} "
+        f"({estimate.limit:,} tokens)"
     )
-    share = 100 * reach.lost / max(reach.tokens, 1)
-    tokens = (
-        f"{about}{reach.lost:,} of {count_of(reach.tokens, 'token')} ({share:.0f} %)"
-    )
+    share = 100 * estimate.lost / max(estimate.tokens, 1)
+    all_tokens = count_of(estimate.tokens, "token")
+    tokens = f"{about}{estimate.lost:,} of {all_tokens} ({share:.0f} %)"
     remedy = "add chunk, or use a model that reads more"
     users = ""
-    if reach.others:
-        use = "uses" if len(reach.others) == 1 else "use"
-        users = f"; {join_names(list(reach.others))} {use} it"
+    if estimate.others:
+        use = "uses" if len(estimate.others) == 1 else "use"
+        users = f"; {join_names(list(estimate.others))} {use} it"
     return (
-        f"{reach.retriever} reads only the start of {documents}; "
+        f"{estimate.retriever} reads only the start of {documents}; "
         f"{tokens} are not read: {remedy}{users}"
     )
 

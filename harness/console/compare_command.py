@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from harness.stats.settings import Settings
 
 PROGRESS_FROM_RETRIEVERS = 15
-"""Retrievers from which on it is said that they are being compared: fewer take no
-second."""
+"""Retrievers from which on progress is shown: comparing fewer takes less than a second.
+"""
 
 
 BASELINE_HELP = "Compare every other run with this one; default: all pairs."

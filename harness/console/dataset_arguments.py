@@ -84,10 +84,14 @@ class DatasetOptions(NamedTuple):
 
 
 def takes_dataset_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a data set.
+    """Give a command one option for each field of `DatasetOptions`.
+
+    Typer reads the options of a command from its signature, so the command that is
+    returned has a parameter for each field.
 
     Args:
-        command: its parameter `dataset_options` takes them.
+        command: its parameter `dataset_options` gets the values of all of them. In its
+            help they come where that parameter is.
     """
     signature = inspect.signature(command, eval_str=True)
     hints = get_type_hints(DatasetOptions, include_extras=True)
@@ -99,8 +103,8 @@ def takes_dataset_options(command: Callable[..., None]) -> Callable[..., None]:
     ]
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        is_place = parameter.name == "dataset_options"
-        parameters += option_parameters if is_place else [parameter]
+        is_replaced = parameter.name == "dataset_options"
+        parameters += option_parameters if is_replaced else [parameter]
 
     @wraps(command)
     def run_command(**arguments: Any) -> None:
@@ -158,24 +162,26 @@ def parse_conditions(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
-    """The data set that a command line describes.
+    """The data set that a command line describes; nothing is read.
 
     Args:
-        path: a folder, an archive or a file; or a name.
+        path: a folder, an archive or a file; or a name such as hf:….
         options: the values of the options.
+
+    Raises:
+        InputError: an option has another form than its help shows.
     """
     from harness.dataset import parse_reference
 
     reference = parse_reference(path)
-    names = partial(_name_in_dataset, reference)
-    reference = replace(
-        reference,
-        documents=None if options.documents is None else names(options.documents),
-        labels=None if options.labels is None else names(options.labels),
-        queries=tuple(map(names, options.queries or ())),
-    )
+    name_in_dataset = partial(_name_in_dataset, reference)
+    documents = options.documents
+    labels = options.labels
     return replace(
         reference,
+        documents=None if documents is None else name_in_dataset(documents),
+        labels=None if labels is None else name_in_dataset(labels),
+        queries=tuple(map(name_in_dataset, options.queries or ())),
         columns=parse_column_names(options.columns or ()),
         format=options.format,
         split=options.split,
@@ -183,15 +189,20 @@ def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
         drop_dangling=options.dangling is not None,
         pages=bool(options.pages),
         where=parse_conditions(options.where or ()),
-        match=tuple(filter(None, (options.match or "").split(","))),
+        match=tuple(filter(None, map(str.strip, (options.match or "").split(",")))),
     )
 
 
 def _name_in_dataset(reference: DatasetReference, name: str) -> str:
-    """Return a file's name within the data set, else where the command runs."""
-    if reference.scheme:
+    """Return the path of a file relative to the data set's folder.
+
+    A name is looked for in that folder first, then where the command runs; a name that
+    is in neither is returned as it is, and refused when the data set is read.
+    """
+    if reference.scheme:  # a data set of a hub has no folder here
         return name
     folder = reference.folder
+    # A sheet of a workbook is named WORKBOOK#SHEET.
     workbook, _, _sheet = str(folder).rpartition("#")
     if folder.is_file() or Path(workbook).is_file():
         folder = folder.parent

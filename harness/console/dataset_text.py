@@ -13,21 +13,21 @@ MAX_LANGUAGES = 5
 
 
 def summary_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
-    """Yield what is known of a data set before it is used."""
+    """Yield a data set in figures: sizes, languages, documents cut off, labels."""
     documents = count_of(dataset.document_count, "document")
     sample = "all"
     if summary.sampled != dataset.document_count:
         sample = f"a seeded sample of {summary.sampled:,} of"
     yield f"in {sample} {documents}:"
     tokens = summary.tokens
-    spread = f"95 % below {tokens.percentile_95:,}; longest {tokens.longest:,}"
-    yield f"  about {tokens.median:,} tokens per document ({spread})"
+    quantiles = f"95 % below {tokens.percentile_95:,}; longest {tokens.longest:,}"
+    yield f"  about {tokens.median:,} tokens per document ({quantiles})"
     yield f"  languages: {_languages(summary)}"
     if summary.quoted:
         quoted = f"{len(summary.quoted):,} ({first_names(summary.quoted)})"
         yield f"  queries copied from a document: {quoted}"
-    for reach in summary.reaches:
-        yield f"  {_reach_line(reach)}"
+    for estimate in summary.reaches:
+        yield f"  {_truncation_line(estimate)}"
     yield from _label_lines(summary, dataset)
 
 
@@ -40,22 +40,25 @@ def _languages(summary: DatasetSummary) -> str:
     return ", ".join(shares) or "none is clear"
 
 
-def _reach_line(reach: TruncationEstimate) -> str:
-    about = "" if reach.exact else "about "
-    are = "is" if reach.beyond == 1 else "are"
-    documents = f"{about}{reach.beyond:,} of {count_of(reach.sampled, 'document')}"
+def _truncation_line(estimate: TruncationEstimate) -> str:
+    """Return how many documents are longer than a model reads."""
+    about = "" if estimate.exact else "about "
+    are = "is" if estimate.beyond == 1 else "are"
+    sampled = count_of(estimate.sampled, "document")
     unread = ""
-    if reach.lost:
-        unread = f"; {about}{reach.lost:,} of {count_of(reach.tokens, 'token')} unread"
+    if estimate.lost:
+        unread = (
+            f"; {about}{estimate.lost:,} of {count_of(estimate.tokens, 'token')} unread"
+        )
     return (
-        f"{reach.retriever}: {documents} {are} longer than the {reach.limit:,} tokens "
-        f"that it reads{unread}"
+        f"{estimate.retriever}: {about}{estimate.beyond:,} of {sampled} {are} longer "
+        f"than the {estimate.limit:,} tokens that it reads{unread}"
     )
 
 
 def _label_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
     """Yield how many documents have labels, per query and in all."""
-    fewest, median, most = summary.per_query
+    fewest, median, most = summary.per_query  # relevant documents
     if not most:
         yield (
             "labels: no query has a relevant document yet; "

@@ -69,18 +69,25 @@ class SliceCells(NamedTuple):
     condition: str
     value: PropertyValue
     where: str
+    """The three above in words."""
     loser: str
     winner: str
     queries: int
+    """Queries in the slice; `other_queries` are the rest."""
     other_queries: int
     difference: float
+    """Mean of the loser minus mean of the winner, in the slice."""
     other_difference: float
     gap: float
+    """The difference in the slice minus that on the other queries."""
     ci_low: float | None
+    """Interval of the gap; None if it cannot be estimated."""
     ci_high: float | None
     p_adjusted: float
     explained: float
+    """The share of the variance of the differences that the slice explains."""
     confirmed: bool | None
+    """Whether a second half of the queries shows it alone; None with too few."""
     follows: str
     """What may help; empty if it is unknown."""
     link: str
@@ -94,6 +101,7 @@ class ExplanationCells(NamedTuple):
     measure: str
     n: int
     tested: int
+    """How many slices were tested."""
     reason: str
     """Why there are no slices; empty if there are."""
     sentences: list[str]

@@ -168,6 +168,7 @@ def _position(value: float, board: Board, cells: int) -> int:
 
 
 def _draw_row(row: BoardRow, board: Board, cells: int) -> str:
+    """Return the drawing of one difference: ├──■──┤ over the margin ▒ and zero │."""
     line = [" "] * cells
     if board.margin:
         start = -board.margin if board.against_baseline else 0.0
@@ -187,9 +188,9 @@ def _draw_row(row: BoardRow, board: Board, cells: int) -> str:
 
 
 def _draw_ruler(board: Board, cells: int) -> str:
-    """Zero and round values, in points of the measure.
+    """Return the line of numbers below the drawing.
 
-    Zero is first, if not all have room.
+    The nearest to zero come first: a number that has no room is left out.
     """
     from harness.report.charts.axes import round_steps, tick_labels
 

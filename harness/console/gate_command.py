@@ -37,93 +37,6 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file of the job's summary."""
 
 
-def annotate_workflow(
-    table: str, sentence: str, *, fails: bool, outcome: str, run_label: str
-) -> None:
-    """Print an annotation for GitHub, and add what is compared to the job's summary.
-
-    Outside of a job, the summary is printed.
-
-    Args:
-        table: what is compared, as lines of Markdown; "" if nothing is.
-        sentence: the result of the gate.
-        fails: whether the job fails.
-        outcome: the word of the result, such as "worse".
-        run_label: the run that the sentence is about.
-
-    Raises:
-        InputError: the summary cannot be written.
-    """
-    level = "error" if fails else "notice"
-    message = _escape_command(f"{sentence}; {run_label}")
-    print_lines(f"::{level} title=Retrieval gate: {outcome}::{message}")
-    paragraphs = [f"### Retrieval gate: {outcome}", f"{sentence}.", table, run_label]
-    text = "\n\n".join(filter(None, paragraphs)) + "\n"
-    path = os.environ.get(SUMMARY_VARIABLE, "")
-    if not path:
-        print_lines(*text.splitlines())
-        return
-    with explain_write_errors(Path(path)), open_text_file(path, "a") as file:
-        file.write(text)
-
-
-def _summary_table(request: GateRequest, verdict: Gate) -> str:
-    """Return the leaderboard; for two folders, the means before and after."""
-    if request.earlier is not request.results:
-        return _change_table(request, verdict)
-    from harness.evaluation.evaluation_file import read_or_evaluate
-
-    board = read_or_evaluate(request.results).board
-    # A fence in a name would end the block.
-    text = rendered_text(leaderboard_in_letters, board).replace("`", "'")
-    return f"```text\n{text}\n```"
-
-
-def _change_table(request: GateRequest, verdict: Gate) -> str:
-    """Return the means of both folders with their difference, in Markdown."""
-    measure = request.results.manifest.resolved.primary
-    before = "before"
-    after = "after"
-    first_cell = _escape_cell(request.challenger)
-    if request.baseline != request.challenger:
-        before = f"before: {_escape_cell(request.baseline)}"
-        after = f"after: {first_cell}"
-        first_cell = ""
-    difference = with_minus_sign(f"{verdict.mean_difference:+z.4f}")
-    cells = (
-        first_cell,
-        f"{verdict.baseline_mean:.4f}",
-        f"{verdict.challenger_mean:.4f}",
-        difference,
-    )
-    queries = count_queries(verdict.n)
-    return "\n".join(
-        (
-            f"| {measure}, {queries} | {before} | {after} | difference |",
-            "| --- | ---: | ---: | ---: |",
-            f"| {' | '.join(cells)} |",
-        )
-    )
-
-
-def _escape_cell(name: str) -> str:
-    r"""Return a retriever's name as text of a cell.
-
-    >>> _escape_cell("a|b[2]")
-    'a\\|b\\[2]'
-    """
-    return re.sub(r"([\\`*_\[|<])", r"\\\1", name)
-
-
-def _escape_command(text: str) -> str:
-    r"""A message of a workflow command on one line.
-
-    >>> _escape_command("97 %\nof all")
-    '97 %25%0Aof all'
-    """
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
 BaselineInUse = Annotated[
     str,
     typer.Option(
@@ -227,7 +140,7 @@ def gate(
 def _require_people(
     results: Results, *, form: Literal["text", "github"], as_json: bool
 ) -> None:
-    """Refuse results that only a model judged.
+    """Print that results show nothing if only a model judged them, and exit.
 
     Raises:
         typer.Exit: no person judged a query.
@@ -305,7 +218,7 @@ def _print_gate(
     elif note:
         print_warnings(note)
     if form == "github":
-        annotate_workflow(
+        _annotate_workflow(
             _summary_table(request, verdict),
             sentence,
             fails=fails,
@@ -345,7 +258,7 @@ def _print_failure(
     elif form == "text":
         print_lines(f"{sentence}; {run_label}")
     else:
-        annotate_workflow(
+        _annotate_workflow(
             "", sentence, fails=True, outcome=outcome, run_label=run_label
         )
 
@@ -362,6 +275,96 @@ def _shared_note(request: GateRequest) -> str:
         queries = find_state_queries(request.earlier, request.results)
         return state_queries_sentence(queries)
     return shared_gate_queries(request.results, request.earlier).sentence()
+
+
+def _annotate_workflow(
+    table: str, sentence: str, *, fails: bool, outcome: str, run_label: str
+) -> None:
+    """Print an annotation for GitHub, and add what is compared to the job's summary.
+
+    Outside of a job, the summary is printed.
+
+    Args:
+        table: what is compared, as lines of Markdown; "" if nothing is.
+        sentence: the result of the gate.
+        fails: whether the job fails.
+        outcome: the word of the result, such as "worse".
+        run_label: the run that the sentence is about.
+
+    Raises:
+        InputError: the summary cannot be written.
+    """
+    level = "error" if fails else "notice"
+    message = _escape_command(f"{sentence}; {run_label}")
+    print_lines(f"::{level} title=Retrieval gate: {outcome}::{message}")
+    paragraphs = [f"### Retrieval gate: {outcome}", f"{sentence}.", table, run_label]
+    text = "\n\n".join(filter(None, paragraphs)) + "\n"
+    path = os.environ.get(SUMMARY_VARIABLE, "")
+    if not path:
+        print_lines(*text.splitlines())
+        return
+    with explain_write_errors(Path(path)), open_text_file(path, "a") as file:
+        file.write(text)
+
+
+def _summary_table(request: GateRequest, verdict: Gate) -> str:
+    """Return the leaderboard; for two folders, the means before and after.
+
+    As lines of Markdown.
+    """
+    if request.earlier is not request.results:
+        return _change_table(request, verdict)
+    from harness.evaluation.evaluation_file import read_or_evaluate
+
+    board = read_or_evaluate(request.results).board
+    # A fence in a name would end the block.
+    text = rendered_text(leaderboard_in_letters, board).replace("`", "'")
+    return f"```text\n{text}\n```"
+
+
+def _change_table(request: GateRequest, verdict: Gate) -> str:
+    """Return the means of both folders with their difference, in Markdown."""
+    measure = request.results.manifest.resolved.primary
+    before = "before"
+    after = "after"
+    first_cell = _escape_cell(request.challenger)
+    if request.baseline != request.challenger:
+        before = f"before: {_escape_cell(request.baseline)}"
+        after = f"after: {first_cell}"
+        first_cell = ""
+    difference = with_minus_sign(f"{verdict.mean_difference:+z.4f}")
+    cells = (
+        first_cell,
+        f"{verdict.baseline_mean:.4f}",
+        f"{verdict.challenger_mean:.4f}",
+        difference,
+    )
+    queries = count_queries(verdict.n)
+    return "\n".join(
+        (
+            f"| {measure}, {queries} | {before} | {after} | difference |",
+            "| --- | ---: | ---: | ---: |",
+            f"| {' | '.join(cells)} |",
+        )
+    )
+
+
+def _escape_cell(name: str) -> str:
+    r"""Return a retriever's name as text of a cell.
+
+    >>> _escape_cell("a|b[2]")
+    'a\\|b\\[2]'
+    """
+    return re.sub(r"([\\`*_\[|<])", r"\\\1", name)
+
+
+def _escape_command(text: str) -> str:
+    r"""A message of a workflow command on one line.
+
+    >>> _escape_command("97 %\nof all")
+    '97 %25%0Aof all'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _print_gates(
@@ -393,6 +396,13 @@ def _print_gates(
 
 def parse_margins(texts: Sequence[str]) -> dict[str, float]:
     """Read margins: a number for all data sets, or NAME=NUMBER for one.
+
+    Returns:
+        Data set -> its margin; "" for those that are not named. If one is given twice,
+        the last counts.
+
+    Raises:
+        InputError: a margin is not a number; `gate_scores` checks its range.
 
     >>> parse_margins(["0.02", "law=0.05"])
     {'': 0.02, 'law': 0.05}

@@ -63,7 +63,7 @@ def merge(
     adjudicate: Annotated[
         Path | None,
         typer.Option(help="Write a pool of what people disagree on, to be settled."),
-    ] = (None),
+    ] = None,
     policy: shared.PolicyFile = None,
     corrects: Corrects = None,
     as_json: shared.JsonOutput = False,
@@ -144,7 +144,7 @@ def export(
     form: Annotated[
         Literal["trec", "json"],
         typer.Option("--as", help="TREC qrels, or a data set's queries.json."),
-    ] = ("trec"),
+    ] = "trec",
     queries: Annotated[
         list[str] | None, typer.Option(help="The file of queries, within the data set.")
     ] = None,

@@ -42,7 +42,7 @@ def _message(error: HarnessError) -> str:
 
 
 MIN_LIKENESS = 0.7
-"""Likeness of a misspelt option from which on a known one may be meant."""
+"""The likeness (difflib's ratio) to a misspelt option that one needs to be named."""
 
 
 def usage_message(error: TyperException) -> str:
@@ -68,7 +68,7 @@ def usage_message(error: TyperException) -> str:
 
 
 def show_tracebacks() -> None:
-    """Print where in the code each failure arose, on standard error."""
+    """Print the traceback of each failure from now on, on standard error."""
 
     def print_record(record: logging.LogRecord) -> None:
         print_warnings(redact_keys(logging.Formatter().format(record)))
@@ -90,11 +90,7 @@ def hide_tracebacks() -> None:
 
 
 class CallbackHandler(logging.Handler):
-    """Passes records on.
-
-    They are failures, or which model is loaded: that takes seconds in which no text is
-    counted.
-    """
+    """Passes log records to a function: failures, or that a model is being loaded."""
 
     def __init__(self, show: Callable[[logging.LogRecord], None]) -> None:
         """Pass each record to a function."""

@@ -21,7 +21,7 @@ def print_warnings(*lines: str) -> None:
 
 
 def print_json(**values: object) -> None:
-    """One object, numbers in full precision."""
+    """Print one object, with numbers in full precision."""
     typer.echo(json.dumps(_plain(values), ensure_ascii=False))
 
 
@@ -54,9 +54,10 @@ def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> No
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as in the CSV files of a results folder.
+    """Print rows with the heads and the escapes of a results folder's CSV files.
 
-    A terminal shows the text that programs read.
+    Args:
+        rows: one or more, all with the keys of the first.
     """
     from harness.records import escape_cell
 
@@ -81,7 +82,13 @@ def print_lines(*lines: str) -> None:
 def print_to_fit(
     build: Callable[..., Iterable[RenderableType]], *args: object, **options: object
 ) -> None:
-    """Print the parts that `build` makes for the width of the terminal."""
+    """Print the parts that `build` makes for the width of the terminal.
+
+    Args:
+        build: is called with `args`, `options` and the `width` in cells.
+        args: of `build`.
+        options: of `build`.
+    """
     from rich.text import Text
 
     console = open_console()

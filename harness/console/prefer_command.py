@@ -56,7 +56,7 @@ def prefer(
 
     stored = records.read_results(results)
     if exported:
-        _print_counts(stored, (a, b), exported, as_json=as_json)
+        _print_counts(stored, exported, a, b, as_json=as_json)
         return
     design = compare_design(stored, a, b, depth, seed=seed)
     command = f"harness prefer {quote(results.as_posix())} {quote(a)} {quote(b)}"
@@ -114,16 +114,22 @@ def _write_page(
 
 
 def _print_counts(
-    stored: Results, names: tuple[str, str], paths: Sequence[Path], *, as_json: bool
+    stored: Results, paths: Sequence[Path], a: str, b: str, *, as_json: bool
 ) -> None:
-    """Count the preferences in exported files, and print them."""
+    """Count the preferences in exported files, and print them.
+
+    Depth and seed are those of the page, which each of its lines has; the options of
+    this command are for a new page.
+    """
     from harness.labels.compared_rankings import compare_design
     from harness.labels.preference_counts import count_preferences
     from harness.labels.preferences_file import read_preferences
 
     files = read_preferences([path.expanduser() for path in paths])
-    first = files[0][0]
-    design = compare_design(stored, *names, first.depth, seed=first.seed)
+    any_preference = files[0][0]  # all files are of one page, and none is empty
+    design = compare_design(
+        stored, a, b, any_preference.depth, seed=any_preference.seed
+    )
     counts = count_preferences(stored, design, files)
     print_result(
         _count_lines(counts),

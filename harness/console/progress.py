@@ -42,11 +42,22 @@ MODEL_LOADING_LOG = logging.getLogger("retrievers.local.local_model")
 
 
 class Progress:
-    """Watches meters and shows their counts; safe for the threads that count."""
+    """Watches meters and shows their counts; safe for the threads that count.
+
+    A terminal has a bar for each stage, another file a line every half minute, and
+    each a line for a finished stage.
+    """
 
     def __init__(
         self, console: Console, *, quiet: bool = False, line: bool = False
     ) -> None:
+        """Show progress on a console.
+
+        Args:
+            console: of standard error.
+            quiet: whether nothing is shown; `spent` is counted all the same.
+            line: whether one line is overwritten again and again, for notebooks.
+        """
         from rich import progress
         from rich.table import Column
 
@@ -66,7 +77,6 @@ class Progress:
             disable=quiet or line or not console.is_terminal,
         )
         self._line = line
-        """Whether one line is overwritten."""
         self._line_length = 0
         """Characters of that line."""
         self._loading = CallbackHandler(
@@ -99,7 +109,12 @@ class Progress:
             self._overwrite("", "\r")
 
     def watch(self, name: str, meter: Meter) -> None:
-        """Show the counts of a retriever's meter."""
+        """Show the counts of a meter.
+
+        Args:
+            name: of the retriever; "" if all share the stage.
+            meter: with its current stage.
+        """
         stage = meter.current
         now = time.monotonic()
         self.spent = meter.budget.spent
@@ -108,7 +123,8 @@ class Progress:
         with self._lock:
             key = (name, stage)
             if self._was_loading and stage != LOADING_STAGE and key in self._started:
-                self._started[key] = now  # its rate is that of the model
+                # The time in which the model was loaded is not part of the rate.
+                self._started[key] = now
             self._was_loading = stage == LOADING_STAGE
             if key not in self._started:
                 self._report_finished(except_stage=ALTERNATING_STAGES.get(stage, ""))
@@ -169,7 +185,7 @@ class Progress:
                 self._bars.remove_task(self._tasks.pop(key))
             progress = read_stage_progress(meter, stage, totals.seconds)
             progress = progress._replace(expected=None)
-            if totals.steps:
+            if totals.steps:  # pairs or runs, which are no texts
                 progress = progress._replace(texts=0)
             duration = f"{totals.seconds:.1f} s"
             if progress.texts:
@@ -196,7 +212,8 @@ class Progress:
 def progress_display(enabled: bool | None) -> Iterator[OnProgress]:
     """Yield a function that shows progress on standard error.
 
-    None: progress is shown only in a terminal or a notebook.
+    Args:
+        enabled: whether it is shown; None: only in a terminal or a notebook.
     """
     in_notebook = "ipykernel" in sys.modules
     if enabled is None:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from harness.stats.settings import Settings
 
 NO_INTERVAL_TEXT = "not estimable"
-"""Shown instead of an interval if all values are equal: their spread is unknown."""
+"""The method of a missing interval, and the text in its place.
+
+There is none if all values are equal: then their variance is unknown.
+"""
 
 
 def leaderboard_table(
@@ -125,7 +128,7 @@ def comparisons_table(
         family: its comparisons, one or more.
         width: cells of the terminal.
         settings: of the comparisons.
-        leader: its pairs come first, then the closest.
+        leader: its pairs come first, then the closest; "": the closest come first.
     """
     from harness.wording.verdicts import verdict_cell, verdict_word
 

@@ -301,12 +301,13 @@ def verdict_text(
 def _missing_cost_lines(
     costs: Mapping[str, RetrieverCost],
 ) -> Iterator[RenderableType]:
-    """What "?" and "–" of the costs mean, where that is known."""
+    """Why a price is "?" or a latency is "–", if that is known."""
     from harness.wording.missing_costs import (
         unknown_price_sentences,
         unmeasured_latency_sentences,
     )
 
+    # Of the others only the page says that their latency was not measured.
     cached = {name: cost for name, cost in costs.items() if cost.is_cached}
     sentences = [
         *unmeasured_latency_sentences(cached),
@@ -326,7 +327,7 @@ def _shown_board(board: Board, *, explain: bool) -> Board:
 def _leaderboard_notes(
     evaluation: Evaluation, shown_board: Board
 ) -> Iterator[RenderableType]:
-    """What is said below the leaderboard."""
+    """The lines below the leaderboard: hidden rows, what a star means, notes."""
     from harness.evaluation.warning_sentences import note_sentences
     from harness.wording.verdicts import single_p_note, trials_sentence
 

@@ -74,8 +74,9 @@ def run(
                 on_progress=progress.watch,
             )
             try:
-                files = load_files(experiment, code=not no_code)
-                # --explain prints a run that is finished again.
+                files = load_files(experiment, allow_code=not no_code)
+                # With --explain, the results of an unchanged experiment are printed
+                # from their folder: nothing runs again.
                 finished = read_finished_files(files, options) if explain else []
                 finished = finished or run_files(files, options)
             finally:
@@ -170,7 +171,7 @@ def reproduce(
     no_code: shared.NoCode = False,
     trust: Annotated[
         bool, typer.Option("--trust", help="Run the experiment without asking first.")
-    ] = (False),
+    ] = False,
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
@@ -197,6 +198,7 @@ def reproduce(
             allow_code=not no_code,
             on_progress=progress.watch,
         )
+        # Other results are a NotConfirmed, which ends the command with exit code 1.
         reproduction = reproduce_results(results, options)
     from harness.console.reproduction_text import (
         print_reproduction,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from harness.scoring.scores import Scores
     from harness.writing.evaluation_tables import CsvRows
 
-DEFAULT_LEVEL = 0.95
-"""Confidence of the intervals if no experiment declares another."""
 ByQuery = Annotated[
     bool, typer.Option("--by-query", "-q", help="Print the score of every query.")
 ]
@@ -44,6 +42,7 @@ def score(
     from harness.evaluation.evaluate import summarize_retrievers
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
+    from harness.scoring.declared_settings import read_declared_settings
     from harness.scoring.foreign_csv import read_query_ids
     from harness.writing.evaluation_tables import summary_rows
 
@@ -54,15 +53,18 @@ def score(
         read_query_ids(queries) if queries else None,
         "double" if double else "single",
     )
+    paths = [qrels, *(runs or ())]
     scores = score_paths(
-        [qrels, *(runs or ())],
+        paths,
         measure or (),
         grade_rule=grades,
         conventions=conventions,
     )
     refuse_unscored_runs(qrels, scores)
     print_warnings(*missing_retriever_notes([qrels]), *scores.notes)
-    summary = summarize_retrievers(scores, DEFAULT_LEVEL)
+    # The intervals have the level that results folders declare, as in summary.csv.
+    declared = read_declared_settings(paths)
+    summary = summarize_retrievers(scores, declared.settings.level)
     if by_query:
         _print_query_scores(scores, summary_rows(summary), form, as_json=as_json)
     elif as_json:

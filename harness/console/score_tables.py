@@ -40,6 +40,7 @@ def folders_table(
     leaders: list[str] = []
     means: list[str] = []
     for entry in entries:
+        # The highest mean is the first; without labels there are no means.
         leader, mean = next(iter(entry.means.items()), ("no labels", None))
         leaders.append(leader)
         means.append(score_cell(mean))

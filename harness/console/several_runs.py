@@ -27,8 +27,18 @@ if TYPE_CHECKING:
     from harness.stats.settings import Settings
 
 
-def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperiment]]:
+def load_files(
+    paths: Sequence[Path], *, allow_code: bool
+) -> list[list[LoadedExperiment]]:
     """Load several experiment files, each with its data sets.
+
+    Args:
+        paths: of the files.
+        allow_code: whether the files may name Python code; else one that does is
+            refused.
+
+    Returns:
+        For each file its experiment on each data set: one or more.
 
     Raises:
         InputError: the problems of all files together, or two files would write to one
@@ -40,12 +50,15 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
     problems: list[Problem] = []
     for path in paths:
         with collect_errors(problems):
-            files.append(load_sets(path, allow_code=code))
-    folders = [_name(sets).lower() for sets in files]
-    repeated = [sets for sets in files if folders.count(_name(sets).lower()) > 1]
+            files.append(load_sets(path, allow_code=allow_code))
+    # Names of folders: some file systems do not tell small letters from capitals.
+    folders = [_experiment_name(sets).lower() for sets in files]
+    repeated = [
+        sets for sets in files if folders.count(_experiment_name(sets).lower()) > 1
+    ]
     if repeated:
         last = repeated[-1]
-        problem = f"{_name(last[:1])!r} is in two files"
+        problem = f"{_experiment_name(last)!r} is in two files"
         problems.append(Problem(f"{last[0].path}: name", problem, "rename one"))
     if problems:
         raise InputError(problems)
@@ -57,7 +70,8 @@ def read_finished_files(
 ) -> list[list[Results]]:
     """Return the results of experiments that ran before.
 
-    Empty if any of them has to run.
+    Empty if any of them has to run: its data or its settings have changed since, or
+    `fresh` or `only` is set.
     """
     from harness.running.finished_run import read_finished_sets
 
@@ -91,13 +105,13 @@ def run_files(
         try:
             file_options = options
             if len(files) > 1:
-                file_options = options.with_progress_prefix(_name(sets))
+                file_options = options.with_progress_prefix(_experiment_name(sets))
             file_options = with_remaining_budget(file_options, earlier_results)
             finished.append(run_sets(sets, file_options))
         except BackendError as error:
             if len(files) == 1:
                 raise
-            failed.append(f"{_name(sets)}: {error}")
+            failed.append(f"{_experiment_name(sets)}: {error}")
             print_warnings(failed[-1])
     if not finished:
         raise BackendError("\n".join(failed))
@@ -111,6 +125,12 @@ def print_several_runs(
 
     Of several data sets of which one has no labels, a line for each, too.
 
+    Args:
+        runs: for each experiment its results on each data set: one or more.
+        quiet: whether only failures are printed.
+        as_json: whether one object is printed.
+        explain: whether everything is printed of one experiment on one data set.
+
     Raises:
         BackendError: a retriever failed.
     """
@@ -121,6 +141,7 @@ def print_several_runs(
     has_own_text = len(first_sets) == 1 or all(results.scored for results in first_sets)
     if len(runs) > 1 or not has_own_text:
         _print_run_lines(runs, quiet=quiet, as_json=as_json)
+    # A `dataset` that is a list has a page of its sets, even with one set in it.
     elif len(first_sets) > 1 or holds_sets(first_sets[0].folder.parent):
         print_sets(first_sets, quiet=quiet, as_json=as_json)
     else:
@@ -133,6 +154,7 @@ def print_several_runs(
 def _print_run_lines(
     runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool
 ) -> None:
+    """Print the verdict and the folder of each run."""
     rows: list[RunLine] = []
     for sets in runs:
         rows.extend(_run_line(results, sets) for results in sets)
@@ -147,6 +169,7 @@ class RunLine(NamedTuple):
     """The result of one run of several."""
 
     name: str
+    """EXPERIMENT, or EXPERIMENT/SET."""
     headline: str
     folder: str
     failed: tuple[RetrieverFailure, ...]
@@ -211,7 +234,16 @@ def print_compared_sets(
     used: Settings,
     as_json: bool,
 ) -> None:
-    """Print the comparison of folders of several data sets, on the shared sets."""
+    """Print the comparison of folders of several data sets, on the shared sets.
+
+    Args:
+        paths: of the folders.
+        measures: the first decides; without one, the folders' primary measure.
+        baseline: each other retriever is compared with it; None: all pairs.
+        declared: the statistics that the folders declare.
+        used: those of this comparison; if they differ, it recommends nothing.
+        as_json: whether one object is printed.
+    """
     from harness.evaluation.compare_sets import compare_set_folders
     from harness.records.data_sets_csv import read_sets
     from harness.scoring.undeclared import undeclared_choices
@@ -229,7 +261,10 @@ def print_compared_sets(
 
 
 def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[RenderableType]:
-    """The verdict on all sets, retrievers by data sets, and every pair."""
+    """The verdict on all sets, retrievers by data sets, and every pair.
+
+    If room is short, the last data sets are left out of the table.
+    """
     from harness.wording.sets import sets_sentences
 
     retrievers = list(comparison.ranked_retrievers)
@@ -253,5 +288,6 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
     yield from map(text_line, pair_sentences)
 
 
-def _name(sets: Sequence[LoadedExperiment]) -> str:
+def _experiment_name(sets: Sequence[LoadedExperiment]) -> str:
+    """Return the name of an experiment: that of its folder among the results."""
     return sets[0].set_of or sets[0].experiment.name

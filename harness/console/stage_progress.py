@@ -9,17 +9,20 @@ from retrievers.meter import Meter
 STEP_UNITS = {"comparing": "pairs"}
 """Units of the stages that count no texts."""
 StageKey = tuple[str, str]
-"""Retriever and stage."""
+"""Retriever and stage; the retriever is "" if the stage is for all."""
 
 
 class StageProgress(NamedTuple):
     """The progress of a stage."""
 
     texts: int
-    """Texts, or steps of a stage that has none."""
+    """Texts so far, or steps of a stage that has no texts."""
     expected: int | None
+    """How many there will be; None if unknown."""
     cached: int
+    """How many of the texts came from the cache."""
     seconds: float
+    """Since the stage began."""
     spent: float
     """Dollars of the whole run so far."""
     unit: str = ""

@@ -27,12 +27,13 @@ NO_LABELS_PAGE = "docs/how-to/no-labels.md"
 
 
 def found_lines(trial: JudgedTrial | TitlesTrial) -> Iterator[str]:
-    """Yield what was found below the folder, and what was skipped."""
+    """Yield which documents and questions were found, and what was skipped."""
     dataset = trial.dataset
     folder = trial.folder
     documents = count_of(dataset.document_count, "document")
     kinds: Counter[str] = Counter()
     for sizes in dataset.table_sizes.values():
+        # Rows of a table are counted as documents already.
         kinds.update({kind: number for kind, number in sizes.items() if kind != "row"})
     forms = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     yield f"{folder.documents}: {documents}{f' ({forms})' if forms else ''}"
@@ -49,6 +50,7 @@ def found_lines(trial: JudgedTrial | TitlesTrial) -> Iterator[str]:
 
 
 def _label_lines(trial: JudgedTrial) -> Iterator[str]:
+    """Yield that the labels in a file of questions are not used, if it has any."""
     if trial.unused_labels and trial.questions_from is not None:
         folder = quote(trial.folder.documents.as_posix())
         yield (
@@ -85,7 +87,7 @@ def _suffix_counts(paths: Sequence[str]) -> str:
 
 
 def judged_lines(trial: JudgedTrial) -> Iterator[str]:
-    """Yield the honest size of a verdict, what is left to judge, and what to type."""
+    """Yield what the questions can show, what is left to judge, and what to type."""
     from harness.without_labels.verdict_size import verdict_size_sentences
 
     if trial.merged is not None:

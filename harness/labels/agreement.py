@@ -62,7 +62,7 @@ class PairOfJudges(NamedTuple):
 
 
 class AllJudges(NamedTuple):
-    """The agreement of all judges together."""
+    """The agreement of all judges together: Krippendorff's alpha at three levels."""
 
     judges: tuple[str, ...]
     nominal: AgreementEstimate
@@ -79,6 +79,7 @@ class SelfAgreement(NamedTuple):
     same: float
     """The share of them with equal grades."""
     weighted: AgreementEstimate
+    """Cohen's kappa of the two rounds, with quadratic weights."""
 
 
 class AgreementReport(NamedTuple):
@@ -87,6 +88,7 @@ class AgreementReport(NamedTuple):
     pairs: tuple[PairOfJudges, ...]
     """Each two judges that have judged a document in common."""
     together: AllJudges | None
+    """None if no two judges have judged the same pair, or labels are lists."""
     themselves: tuple[SelfAgreement, ...]
     """Each judge with their own earlier grades."""
     disputed: tuple[Dispute, ...]
@@ -146,6 +148,7 @@ def compare_judges(judgments: Sequence[Judgment]) -> AgreementReport:
 
 
 def _ratings_by_judge(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
+    """Return judge -> pair -> grade; of two grades for a pair the last counts."""
     ratings: dict[str, dict[PairKey, int]] = {}
     for judgment in judgments:
         if judgment.grade is not None:
@@ -194,12 +197,13 @@ def _tables_by_query(
     keys: Sequence[PairKey],
     count: Callable[[Floats], Floats],
 ) -> Floats:
-    """Return one table of counts per query: (queries, 4, 4).
+    """Return one table of counts per query, (queries, 4, 4): there are four grades.
 
     Args:
         ratings: of each judge.
         keys: the pairs.
-        count: counts the grades of one query, (judges, pairs), in a table.
+        count: counts the grades of one query, (judges, pairs), in a table; a grade that
+            a judge did not give is NaN.
     """
     grades = np.full((len(ratings), len(keys)), np.nan)
     for judge_number, judge_ratings in enumerate(ratings):

@@ -1,9 +1,10 @@
 """The chat model that a command names.
 
 `open_chat` turns the options into a chat with its cache, and a meter with the budget;
-what is asked stands elsewhere (`model_judge`, `draft_queries`).
+`model_judge` and `draft_queries` have the requests.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -18,13 +19,13 @@ from retrievers.services.chat_model import ChatForecast, ChatModel
 
 
 class JudgeModel(NamedTuple):
-    """The model of the command line, and the budget."""
+    """The options of a command about its chat model and its budget."""
 
     model: str
     base_url: str = ""
     """May contain `${NAME}` of the environment, which is never written expanded."""
     key_name: str = ""
-    """The environment variable that holds the key."""
+    """The variable that holds the key; "": OPENAI_API_KEY at OpenAI's own address."""
     price: str = ""
     """Dollars for a million tokens, "IN,OUT"."""
     max_cost: float | None = None
@@ -33,7 +34,7 @@ class JudgeModel(NamedTuple):
 
 @contextmanager
 def open_chat(judge_model: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
-    """Open the cache, and describe the model; nothing is sent.
+    """Open the cache, and yield the chat of a model with its meter; nothing is sent.
 
     Raises:
         InputError: the prices are invalid, a `${NAME}` is not set, or the cache cannot
@@ -80,12 +81,16 @@ class _Prices(NamedTuple):
 
 
 def _parse_prices(text: str) -> _Prices:
-    """Return the prices of an option "IN,OUT"; InputError if it is invalid."""
+    """Return the prices of an option "IN,OUT", which "" leaves unknown.
+
+    Raises:
+        InputError: these are not two finite numbers of 0 or more.
+    """
     if not text:
         return _Prices(None, None)
     try:
         sent, received = map(float, text.split(","))
-        if min(sent, received) < 0:
+        if not (0 <= sent < math.inf and 0 <= received < math.inf):
             raise ValueError
     except ValueError:
         problem = f"{text!r} is not a pair of prices"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.labels.pool import shuffle_key
 from harness.records import Results
@@ -40,10 +40,10 @@ class ComparedRankings(NamedTuple):
     a_is_left: bool
     """Whether a is at the left in the first round; a repetition swaps the sides."""
 
-    def preferred_is_a(self, side: str, round_: int) -> bool:
-        """Whether the list on a side is the one of `a`."""
-        swapped = round_ % 2 == 0
-        return (side == "left") == (self.a_is_left != swapped)
+    def is_list_of_a(self, side: Literal["left", "right"], round_: int) -> bool:
+        """Whether the list on a side is that of `a`; round 2 swaps the sides."""
+        is_swapped = round_ == 2
+        return (side == "left") == (self.a_is_left != is_swapped)
 
 
 class ComparisonStep(NamedTuple):
@@ -79,7 +79,8 @@ def differing_rankings(
 ) -> list[ComparedRankings]:
     """Return every query whose first documents differ, in the order of the seed.
 
-    The order depends on hashes alone: a larger page begins with a smaller one.
+    A query that one of the two has no ranking for is left out. The order depends on
+    hashes alone: a larger page begins with a smaller one.
 
     Raises:
         InputError: there is no such retriever, or no query whose first documents

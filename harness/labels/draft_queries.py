@@ -5,7 +5,7 @@ what is too like an earlier one. A person then keeps or drops each (`keep_drafts
 No retriever is involved: a filter by the results of a retriever would favour it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,12 +30,13 @@ from retrievers.services.chat_replies import (
 from retrievers.texts.word_tokens import WORD_CHARACTERS
 from retrievers.types import Document
 
-QUERY_STYLES = {
+QUERY_STYLES: Mapping[str, str] = {
     "keywords": "two to five words, as typed into a search box, without a verb",
     "question": "a whole question, as asked of a colleague",
     "symptom": "a description of the situation or the trouble, "
     "without the terms that the document uses",
 }
+"""Style -> what the prompt says of it; the documents get the styles in turn."""
 DRAFTING_PROMPT = """\
 You write what people type into a search box. A document stands between <DOCUMENT> \
 and </DOCUMENT>; it was written by
@@ -122,7 +123,14 @@ def draft_queries(
 ) -> DraftedQueries:
     """Return a query for each document, written by a model.
 
-    Near-duplicates are dropped, and paraphrases share a need.
+    A query that is nearly the same as one of the data set, or as an earlier draft, is
+    dropped. A paraphrase of an earlier draft gets its `need`.
+
+    Args:
+        dataset: with the queries that there are already.
+        prompts: one or more, from `draft_prompts`.
+        chat: the model, and the cache.
+        meter: counts, and has the budget.
 
     Raises:
         BackendError: the endpoint failed permanently, the budget is spent, or no reply
@@ -199,7 +207,10 @@ def _find_paraphrase(text: str, drafts: Sequence[DraftQuery]) -> DraftQuery | No
 
 
 def read_drafted_query(reply: str, _: int = 1) -> str | None:
-    """Return the query in a reply; None if it is missing or too long."""
+    """Return the query in a reply; None if it is missing or too long.
+
+    The second argument is the number of items of a request, here always one.
+    """
     reply_object = parse_single_object(reply) or {}
     query = reply_object.get("query")
     if not isinstance(query, str):

@@ -131,17 +131,24 @@ def _judged_pairs(judgments: Iterable[Judgment], options: PoolOptions) -> set[Pa
 
 
 def _is_judged(material: PoolMaterial, query_id: str) -> bool:
+    """Whether a query has labels, also if no document is relevant."""
     labels = material.dataset.labels.get(query_id)
     return labels is not None and labels.judged
 
 
 def _is_scored(material: PoolMaterial, query_id: str) -> bool:
+    """Whether a query has a relevant document: without one it has no score."""
     labels = material.dataset.labels.get(query_id)
     return labels is not None and bool(labels.relevant)
 
 
 def _queries_to_label(missing: int, scored: int, labelled: int) -> int:
     """Return how many queries to label, at the share that was scored so far.
+
+    Args:
+        missing: the scored queries that the next look lacks.
+        scored: of the labelled queries, how many have a score.
+        labelled: the queries with labels.
 
     >>> _queries_to_label(8, 22, 30)
     11
@@ -171,6 +178,7 @@ def _next_look(planned_looks: Sequence[int], scored: int) -> int:
 
 
 def _nothing_to_judge(*, has_judgments: bool) -> Problem:
+    """Return why a pool is empty: all was judged before, or nothing was found."""
     if has_judgments:
         remedy = "use a larger --sample or --depth"
         return Problem("", "nothing is left to judge", remedy)
@@ -283,7 +291,7 @@ def collect_material(
 def read_known_judgments(
     material: PoolMaterial, paths: Sequence[Path]
 ) -> list[Judgment]:
-    """Return the judgments of some files, and those of the data set."""
+    """Return the judgments of some files, then those in the data set's folder."""
     all_paths = [*paths]
     dataset_path = Path(material.dataset.path) / JUDGMENTS_FILE
     if dataset_path.is_file():

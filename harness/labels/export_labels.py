@@ -137,6 +137,7 @@ def _labellers_by_query(
             names += sorted(people.get(query_id, ()))
         if labels.source != "people":
             names += sorted(models.get(query_id, set()).difference(names))
+        # Labels that no judgment made name their labeller in the file of queries.
         is_merged = labels.source and names
         labellers[query_id] = ", ".join(names) if is_merged else labels.labelled_by
     return labellers
@@ -150,6 +151,10 @@ def _grades_of(labels: Labels) -> dict[str, int]:
 
 
 def _labels_as_json(labels: Labels) -> object:
+    """Return labels in the form in which they were given.
+
+    Document -> grade; groups of alternatives; or an ordered list.
+    """
     if labels.grades is not None:
         return dict(labels.grades)
     if labels.groups is not None:

@@ -16,7 +16,7 @@ REPEATED_SHARE = 0.1
 REPEAT_DISTANCE = 3
 """A pair is repeated after this many further queries, or at the end."""
 PairRound = tuple[str, str, int]
-"""Query id, document id, round: judged once."""
+"""Query id, document id, round: a judge gives one judgment of it."""
 
 
 class PairTexts(NamedTuple):
@@ -51,11 +51,14 @@ class JudgeSignature(NamedTuple):
     """Digest of the policy, or of the prompt."""
 
 
-def judging_order(pool: Pool, *, repeated: float = REPEATED_SHARE) -> list[OrderedPair]:
+def judging_order(
+    pool: Pool, *, repeated_share: float = REPEATED_SHARE
+) -> list[OrderedPair]:
     """Return the pairs of a pool in the order of judging, some of them twice.
 
     The order is query by query, so that few queries are half done if a judge stops
-    early. A hash decides which pairs are repeated, after three further queries.
+    early. A hash decides which share of the pairs (rounded up) is repeated, after three
+    further queries.
     """
     pairs = round_pairs(pool, 1)
 
@@ -64,7 +67,7 @@ def judging_order(pool: Pool, *, repeated: float = REPEATED_SHARE) -> list[Order
         return shuffle_key(pool.drawn.seed, "again", query_id, document_id)
 
     repeats_by_query: dict[int, list[OrderedPair]] = {}
-    count = math.ceil(len(pairs) * repeated)
+    count = math.ceil(len(pairs) * repeated_share)
     last_query = len(pool.queries) - 1
     for pair in sorted(pairs, key=random_key)[:count]:
         after_query = min(pair.query + REPEAT_DISTANCE, last_query)
@@ -78,7 +81,7 @@ def judging_order(pool: Pool, *, repeated: float = REPEATED_SHARE) -> list[Order
 
 
 def repeats_sentence(pool: Pool) -> str:
-    """Return how many pairs are repeated, and the number of labels in total."""
+    """Return how many pairs a person judges twice, and the number of labels in all."""
     judgments = len(judging_order(pool))
     repeats = judgments - pool.pair_count
     return f"{repeats:,} of them twice, which makes {count_of(judgments, 'label')}"
@@ -113,7 +116,7 @@ def build_judgment(
     Args:
         pool: has the pair.
         pair: the query and the document.
-        grade: None if the judge gave none.
+        grade: None if the judge gave none, such as an unreadable reply.
         signature: the judge.
         further_fields: such as the note and the time.
     """

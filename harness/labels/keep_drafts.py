@@ -36,7 +36,11 @@ class DraftQuery(NamedTuple):
     query: str
     style: str
     need: str
-    """The id of the first draft of a need, which its paraphrases share."""
+    """Drafts that ask for the same have the same: the id of the first of them.
+
+    An experiment may name the field as `cluster`, since such queries are not
+    independent.
+    """
     origin: str
     """The model that wrote it, as `llm:MODEL`."""
     document_id: str
@@ -63,7 +67,7 @@ def write_drafts(path: Path, drafts: Iterable[DraftQuery]) -> None:
 
 
 def select_kept_drafts(path: Path, judgment_paths: Sequence[Path]) -> list[DraftQuery]:
-    """Return the drafts that a person kept.
+    """Return the drafts that any person kept, in the order of the file.
 
     Raises:
         InputError: a file cannot be read, or the judgments are of other drafts.
@@ -84,6 +88,11 @@ def select_kept_drafts(path: Path, judgment_paths: Sequence[Path]) -> list[Draft
 
 
 def _read_drafts(path: Path) -> Iterator[DraftQuery]:
+    """Yield the drafts of a file.
+
+    Raises:
+        InputError: lines are no drafts; after the last line, with all of them.
+    """
     problems = ReadProblems()
     for row in read_json_lines(path, problems):
         if _is_draft(row):

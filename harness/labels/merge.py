@@ -38,61 +38,6 @@ from retrievers.files.text_files import explain_write_errors, open_text_file
 from retrievers.types import Document, Query
 
 
-def corrections_as_rounds(
-    earlier_judgments: Iterable[Judgment],
-    new_judgments: Iterable[PlacedJudgment],
-    correcting_judges: Collection[str],
-) -> Iterator[PlacedJudgment]:
-    """Yield judgments; refused corrections become later rounds of their judge.
-
-    A correction replaces the earlier grade if its judge is in `correcting_judges`, or
-    if a model gave no grade before. Otherwise it is refused: anyone could overwrite
-    another person's grades with a file in their name.
-
-    Args:
-        earlier_judgments: the existing judgments, with corrections resolved.
-        new_judgments: the lines to add.
-        correcting_judges: judges whose corrections replace their earlier grades.
-    """
-    latest = {judgment.round_key: judgment for judgment in earlier_judgments}
-    for location, judgment in new_judgments:
-        earlier = latest.get(judgment.round_key)
-        is_allowed = judgment.judge in correcting_judges
-        if earlier is not None and earlier.kind != "human" and earlier.grade is None:
-            is_allowed = True
-        if earlier is not None and judgment.corrects and not is_allowed:
-            judgment = _as_later_round(judgment, latest)
-        latest[judgment.round_key] = judgment
-        yield PlacedJudgment(location, judgment)
-
-
-def _as_later_round(
-    judgment: Judgment, latest: Mapping[JudgmentKey, Judgment]
-) -> Judgment:
-    """Return a refused correction in the first round that it does not contradict.
-
-    That is its own round if it repeats the grade, and the second round as a rule; a
-    later one if that has another grade of this judge already.
-    """
-    later = judgment.model_copy(update={"corrects": False})
-    while True:
-        earlier = latest.get(later.round_key)
-        if earlier is None or earlier.grade == later.grade:
-            return later
-        later = later.model_copy(update={"round": later.round + 1})
-
-
-def _as_corrections(
-    earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
-) -> Iterator[PlacedJudgment]:
-    """Yield judgments, those that repeat an earlier one marked as corrections."""
-    earlier_keys = {judgment.round_key for judgment in earlier_judgments}
-    for location, judgment in new_judgments:
-        is_repeated = judgment.round_key in earlier_keys
-        changes = {"corrects": judgment.corrects or is_repeated}
-        yield PlacedJudgment(location, judgment.model_copy(update=changes))
-
-
 class MergedJudgments(NamedTuple):
     """The result of a merge."""
 
@@ -173,13 +118,70 @@ def merge_into_dataset(
 def _read_labels(path: Path, problems: ReadProblems) -> list[PlacedJudgment]:
     """Return the judgments of a file; that it has none is a problem."""
     placed_judgments = list(read_judgment_file(path, problems))
+    # A file whose lines all have a problem is not called empty, too.
     if not (placed_judgments or problems):
         remedy = "judge first, then name the file with the exported labels"
         problems.add(path, "has no labels", remedy)
     return placed_judgments
 
 
+def corrections_as_rounds(
+    earlier_judgments: Iterable[Judgment],
+    new_judgments: Iterable[PlacedJudgment],
+    correcting_judges: Collection[str],
+) -> Iterator[PlacedJudgment]:
+    """Yield judgments; refused corrections become later rounds of their judge.
+
+    A correction replaces the earlier grade if its judge is in `correcting_judges`, or
+    if a model gave no grade before. Otherwise it is refused: anyone could overwrite
+    another person's grades with a file in their name.
+
+    Args:
+        earlier_judgments: the existing judgments, with corrections resolved.
+        new_judgments: the lines to add.
+        correcting_judges: judges whose corrections replace their earlier grades.
+    """
+    latest = {judgment.round_key: judgment for judgment in earlier_judgments}
+    for location, judgment in new_judgments:
+        earlier = latest.get(judgment.round_key)
+        is_allowed = judgment.judge in correcting_judges
+        if earlier is not None and earlier.kind != "human" and earlier.grade is None:
+            is_allowed = True
+        if earlier is not None and judgment.corrects and not is_allowed:
+            judgment = _as_later_round(judgment, latest)
+        latest[judgment.round_key] = judgment
+        yield PlacedJudgment(location, judgment)
+
+
+def _as_later_round(
+    judgment: Judgment, latest: Mapping[JudgmentKey, Judgment]
+) -> Judgment:
+    """Return a refused correction in the first round that it does not contradict.
+
+    That is its own round if it repeats the grade, and the second round as a rule; a
+    later one if that has another grade of this judge already.
+    """
+    later = judgment.model_copy(update={"corrects": False})
+    while True:
+        earlier = latest.get(later.round_key)
+        if earlier is None or earlier.grade == later.grade:
+            return later
+        later = later.model_copy(update={"round": later.round + 1})
+
+
+def _as_corrections(
+    earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
+) -> Iterator[PlacedJudgment]:
+    """Yield judgments; those of a pair and round judged before become corrections."""
+    earlier_keys = {judgment.round_key for judgment in earlier_judgments}
+    for location, judgment in new_judgments:
+        is_repeated = judgment.round_key in earlier_keys
+        changes = {"corrects": judgment.corrects or is_repeated}
+        yield PlacedJudgment(location, judgment.model_copy(update=changes))
+
+
 def _replace_file(path: Path, judgments: Iterable[Judgment]) -> None:
+    """Write a file of judgments anew; one that cannot be written stays as it is."""
     temporary = path.with_name(f"{JUDGMENTS_FILE}.part")
     with explain_write_errors(path):
         with open_text_file(temporary, "w") as file:
@@ -201,7 +203,10 @@ def _later_round_judges(
 def adjudication_pool(
     disputes: Sequence[Dispute], reference: DatasetReference, policy: str
 ) -> Pool:
-    """Return the disputed pairs as a pool, whose judgments take precedence."""
+    """Return the disputed pairs as a pool.
+
+    Its judgments take precedence over earlier ones: its design is "adjudication".
+    """
     dataset = load_dataset(reference)
     texts_by_id = {query.id: query.text for query in dataset.stored_queries}
     documents = dataset.texts({dispute.document_id for dispute in disputes})

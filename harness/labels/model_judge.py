@@ -111,7 +111,7 @@ class ModelJudging(NamedTuple):
 
 
 class ModelJudgingOptions(NamedTuple):
-    """The options of model judging."""
+    """How a model judges a pool."""
 
     repeat: int = 1
     """Rounds; 2 judges everything twice, which measures the model's noise."""
@@ -170,7 +170,7 @@ def judge_by_model(
     """
     signature = _model_signature(pool, chat, options)
     with explain_write_errors(path):
-        path.parent.stat()  # a lock would create the folder
+        path.parent.stat()  # refuses a folder that is missing: a lock would create it
         lock = exclusive_lock(
             path,
             "is in use by another process",
@@ -276,6 +276,7 @@ class _JudgmentWriter:
 def _model_signature(
     pool: Pool, chat: Chat, options: ModelJudgingOptions
 ) -> JudgeSignature:
+    """Return the signature of a model's judgments: its name, and all that it reads."""
     model = chat.model
     prompt = prompt_digest(pool.policy, options.longest, model.other_server)
     return JudgeSignature(model.model, "llm", prompt)
@@ -284,6 +285,7 @@ def _model_signature(
 def _pending_pairs(
     pool: Pool, path: Path, signature: JudgeSignature, rounds: int
 ) -> _PendingPairs:
+    """Return the pairs and rounds without a judgment, or with an unreadable reply."""
     earlier = read_earlier_judgments(path, pool, signature)
     unreadable: set[PairRound] = set()
     for key, judgment in earlier.items():

@@ -65,6 +65,12 @@ def grade_request(
     """Return the request for the grade of one document.
 
     The query and the document are quoted, and cannot end their quotation.
+
+    Args:
+        policy: of the pool.
+        pair: the query and the document.
+        round: of judging; the reply of another round is not taken from the cache.
+        longest: estimated tokens of the document; the rest is cut off.
     """
     document = pair.document
     text = document.text
@@ -93,6 +99,8 @@ def prompt_digest(policy: str, longest: int = MAX_TEXT_TOKENS, server: str = "")
 
 def read_grade(reply: str, _: int = 1) -> int | None:
     """Return the grade in a reply; None if it has none.
+
+    The second argument is the number of items of a request, here always one.
 
     >>> read_grade('{"grade": 2}'), read_grade('{"grade": 7}'), read_grade("2")
     (2, None, None)

@@ -1,8 +1,9 @@
 """A pool as a file.
 
-The first line of `pool.jsonl` describes the pool (digest, how it was drawn, policy for
-judges); each further line is a query with its documents, in the order of judging. The
-digest covers all the rest: a changed pool is refused. `draw_pool.draw_pool` draws
+A pool is the queries and documents that somebody is to judge. The first line of
+`pool.jsonl` describes it (digest, how it was drawn, policy for judges); each further
+line is a query with its documents, in the order of judging. The digest covers all the
+rest: a changed pool is refused. `draw_pool.draw_pool` draws
 queries and orders documents by hashes of the seed and the ids (`shuffle_key`).
 """
 
@@ -54,7 +55,7 @@ POOL_DIGEST_LENGTH = 16
 
 
 def read_policy(path: Path | None) -> str:
-    """Read the labelling policy of a file; the default one without a file.
+    """Read the policy (what judges read before they judge); by default ours.
 
     Raises:
         InputError: the file cannot be read.

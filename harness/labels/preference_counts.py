@@ -45,7 +45,11 @@ class LabelAgreement(NamedTuple):
 
     measure: str
     difference: float
-    """The mean of `a` minus that of `b`, over all labelled queries."""
+    """The mean of `a` minus that of `b`, over all labelled queries.
+
+    Of a measure for which less is better, the mean of `b` minus that of `a`: above 0
+    means that labels prefer `a`.
+    """
     is_shown: bool
     """Whether the comparison by labels shows a difference."""
     both: int
@@ -106,7 +110,9 @@ def count_preferences(
     Args:
         results: of the page.
         design: of the page.
-        files: each file's preferences; a file with fewer queries was an earlier look.
+        files: each file's preferences, one or more; a file with fewer queries was an
+            earlier look. If two files have an answer of one judge to the same question,
+            that of the later file counts.
 
     Raises:
         InputError: the preferences belong to other rankings.
@@ -164,7 +170,11 @@ def _compared_by(
 def _votes(
     compared: Mapping[str, ComparedRankings], preferences: Sequence[Preference]
 ) -> dict[str, dict[str, int]]:
-    """Return query -> judge -> 1 for `a`, -1 for `b`, 0; of the first round."""
+    """Return query -> judge -> 1 for `a`, -1 for `b`, 0 for neither; of round 1.
+
+    Raises:
+        InputError: a preference of either round is about an unknown query.
+    """
     votes: dict[str, dict[str, int]] = defaultdict(dict)
     for row in preferences:
         if row.query_id not in compared:
@@ -176,9 +186,10 @@ def _votes(
 
 
 def _vote(pair: ComparedRankings, row: Preference) -> int:
+    """Return 1 if a person prefers `a`, -1 for `b`, 0 for neither."""
     if row.choice == "same":
         return 0
-    return 1 if pair.preferred_is_a(row.choice, row.round) else -1
+    return 1 if pair.is_list_of_a(row.choice, row.round) else -1
 
 
 def _sign(votes: int) -> int:
@@ -188,7 +199,10 @@ def _sign(votes: int) -> int:
 def _self_agreement(
     compared: Mapping[str, ComparedRankings], files: Sequence[Sequence[Preference]]
 ) -> RepeatedAnswers:
-    """Count the questions that a person answered in both rounds."""
+    """Count the questions that a person answered in both rounds.
+
+    All queries are known: `_votes` refuses others.
+    """
     rounds: dict[tuple[str, str], dict[int, Preference]] = defaultdict(dict)
     for rows in files:
         for row in rows:

@@ -27,7 +27,7 @@ class PreferencePage:
     next_command: str
     """What to type when all is answered."""
     power: str
-    """What so many answers can show."""
+    """The sentence that says what so many answers can show."""
     queries: int = COMPARED_QUERIES
     """How many of the queries to show."""
     no_texts: bool = False
@@ -40,7 +40,7 @@ class PreferencePage:
 
 
 def render_preference_page(page: PreferencePage) -> str:
-    """Return the page as one HTML text, in which no retriever has a list."""
+    """Return the page as one HTML text, which names no retriever."""
     page_data = _page_data(page)
     words = {
         "digest": page_data["page"],
@@ -64,8 +64,8 @@ def write_preference_page(path: Path, page: PreferencePage) -> None:
 
 
 def _page_data(page: PreferencePage) -> dict[str, Any]:
-    """Return the data of the script; sides are drawn, and retrievers have no names."""
-    numbers: dict[str, int] = {}
+    """Return the data of the script, in which retrievers have no names."""
+    numbers: dict[str, int] = {}  # document id -> its position among the texts
     queries: list[dict[str, object]] = []
     for pair in page.shown:
         for id_ in sorted({*pair.a, *pair.b}):

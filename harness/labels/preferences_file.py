@@ -1,4 +1,4 @@
-"""Exported preferences."""
+"""Preferences that a page exported, as a file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ Side = Literal["left", "right", "same"]
 
 
 class Preference(StrictTable):
-    """What one person prefers for one query, once."""
+    """What one person prefers for one query in one round: a line of the file."""
 
     query_id: str = Field(min_length=1)
     choice: Side
@@ -33,11 +33,11 @@ class Preference(StrictTable):
 
 
 def read_preferences(paths: Sequence[Path]) -> list[list[Preference]]:
-    """Return the preferences of each file.
+    """Return the preferences of each file, in the order of the paths; none is empty.
 
     Raises:
-        InputError: a line is not a preference, with file and line; or all files are
-            empty.
+        InputError: a line is not a preference, with file and line; a file is empty; or
+            the files are of different comparisons.
     """
     problems = ReadProblems()
     files: list[list[Preference]] = []
@@ -46,6 +46,7 @@ def read_preferences(paths: Sequence[Path]) -> list[list[Preference]]:
         for location, cells in read_json_lines(path, problems):
             with collect_errors(problems):
                 preferences.append(validated(Preference, cells, str(location)))
+        # A file whose lines all have a problem is not called empty, too.
         if not preferences and not problems:
             problems.add(path, "holds no preference", "export them from the page")
         files.append(preferences)

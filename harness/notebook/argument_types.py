@@ -1,4 +1,8 @@
-"""Types of arguments in Python."""
+"""Types of arguments in Python.
+
+In each check, `where` is the name of the argument, and `example` says what to give: the
+place and the remedy of the problem.
+"""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,10 +14,12 @@ from retrievers.errors import InputError, Problem
 
 
 def measure_names(measures: Any) -> list[str]:
-    """Return the names of one or several measures.
+    """Return the names of one or several measures; empty for an empty list.
+
+    Whether there are such measures is not checked here.
 
     Raises:
-        InputError: they are no texts.
+        InputError: these are not texts.
 
     >>> measure_names("RR"), measure_names(("RR", "P@5"))
     (['RR'], ['RR', 'P@5'])
@@ -44,7 +50,7 @@ def check_path(argument: Any, where: str, example: str) -> None:
 
 
 def check_file(path: str | PathLike[str], where: str, example: str) -> None:
-    """Raise InputError if a path leads to no file."""
+    """Raise InputError if a path is empty, or leads to no file or to a folder."""
     name = os.fspath(path)
     if not name or not Path(name).exists():
         raise InputError(Problem(where, f"there is no file {name!r}", example))

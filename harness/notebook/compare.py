@@ -117,8 +117,8 @@ def compare(
 
     Raises:
         InputError: there are fewer than two runs, or one has no name; runs or qrels
-            cannot be read; no run has the baseline's name; a measure or a setting is
-            unknown, or a setting has an impossible value.
+            cannot be read; no run has the baseline's name; there is no measure; a
+            measure or a setting is unknown, or a setting has an impossible value.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -129,6 +129,8 @@ def compare(
     _check_runs(runs, baseline)
     grades = grades_in_memory(qrels, where=parse_conditions(where))
     parsed = parse_measure_list(measure_names(measures))
+    if not parsed:
+        raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))
     parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
         # No retriever is at work: the stages are shown without a name.
@@ -172,6 +174,15 @@ def compare_folders(
 
     If a setting is not the one that the folders declare, the comparison is exploratory:
     it recommends no retriever, as in `harness compare`.
+
+    Args:
+        folders: one or more.
+        baseline: each other retriever is compared with it; None: all pairs.
+        chosen_settings: statistics that replace those which the folders declare.
+
+    Raises:
+        InputError: a folder cannot be read; there is no such baseline; a setting is
+            unknown or impossible.
     """
     with problems_without_options():
         scores = score_folders(folders, measure_names=())  # all of the folders
@@ -196,6 +207,16 @@ def _compare_scores(
     *,
     undeclared: Sequence[str] = (),
 ) -> ComparedRuns:
+    """Compare retrievers by their scores.
+
+    Args:
+        scores: of each query.
+        baseline: each other retriever is compared with it; None: all pairs.
+        settings: the statistics.
+        meter: shows the stage.
+        undeclared: the choices that the folders do not declare, as text; with any, the
+            comparison is exploratory.
+    """
     import pandas as pd
 
     with meter.stage("comparing"):
@@ -226,6 +247,7 @@ def _override_settings(
             Problem("settings", problem, f"use {', '.join(SETTING_NAMES)}")
         )
     statistics = dict(chosen_settings)
+    # The seed is no key of [statistics], so that it is checked here.
     if not isinstance(statistics.pop("seed", 0), int):
         raise InputError(Problem("seed", "is no whole number", "seed=1"))
     parse_statistics(statistics, "")  # only to check their types and ranges

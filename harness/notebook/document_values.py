@@ -70,9 +70,15 @@ class _ValueKind(NamedTuple, Generic[Value]):
     columns: tuple[str, ...]
     """Names of its column."""
     parse: Callable[[Any, Any, str], Value]
-    """Returns the value of a document, whose name and place are for messages."""
+    """Takes a value, its document and their place; the last two are for messages.
+
+    Returns the value, or raises InputError.
+    """
     default: int | None
-    """The value of a document without one."""
+    """The value of a document without one.
+
+    None: a table needs the column, and a list gets values that descend.
+    """
     allows_sets: bool
     """Whether the documents of a query may be without an order."""
     shape_problem: str
@@ -111,7 +117,8 @@ def grades_in_memory(
         where: column -> the values of the rows of a table that are labels.
 
     Raises:
-        InputError: another type, a grade that is not a whole number, or a duplicate.
+        InputError: another type, a grade that is not a whole number, a duplicate, or no
+            label at all.
 
     >>> grades_in_memory({"q1": {"d1": 2}, "q2": ["d2", "d3"]})
     {'q1': {'d1': 2}, 'q2': {'d2': 1, 'd3': 1}}
@@ -148,12 +155,19 @@ def _names_query_and_document(row: Any) -> bool:
 
 
 def _are_rows(qrels: Iterable[Any]) -> bool:
-    """Whether the entries of a list are rows of a table."""
-    return all(isinstance(row, Mapping) and len(row) > 1 for row in qrels)
+    """Whether the entries of a list are rows of a table; False for an empty list."""
+    rows = list(qrels)
+    return bool(rows) and all(isinstance(row, Mapping) and len(row) > 1 for row in rows)
 
 
 def run_in_memory(source: Any, where: str) -> RunScores:
-    """A run from any type that `harness.compare` takes; InputError for other types."""
+    """A run from any type that `harness.compare` takes: query -> document -> score.
+
+    Without rankings it is empty.
+
+    Raises:
+        InputError: another type, a score that is not a finite number, or a duplicate.
+    """
     if is_path(source) and not is_table_file(source):
         check_file(source, where, "a TREC file, a table, or a dict")
         return read_run(str(source))
@@ -287,7 +301,9 @@ def _read_rows(
         rows = choose_label_rows(rows, conditions, where, problems)
     if problems:
         raise InputError(problems.problems)
-    columns = list(rows[0].cells) if rows else []
+    if not rows:  # a frame without rows has nothing to read, whatever its columns
+        return
+    columns = list(rows[0].cells)
     query_column = _find_column(QUERY_COLUMNS, columns)
     document_column = _find_column(DOCUMENT_COLUMNS, columns)
     value_column = _find_column(kind.columns, columns)

@@ -103,18 +103,23 @@ def evaluate(
         )
     conditions = parse_conditions(where)
     check_map(columns or {}, "columns", '{"text": "description"}')
-    declared = {"columns": columns or {}, "where": conditions}
     check_text(primary, "primary", 'a measure: "nDCG@10"')
     all_measures = _all_measures(primary, measures)
-    statistics = {**more.pop("statistics", {})}
+    given_statistics = more.pop("statistics", {})
+    check_map(given_statistics, "statistics", '{"alpha": 0.01}')
+    statistics = dict(given_statistics)
     if margin is not None:
         statistics["margin"] = margin
+    dataset: dict[str, Any] = {
+        "path": _dataset_path(documents, queries, qrels, conditions)
+    }
+    if columns:
+        dataset["columns"] = dict(columns)
+    if conditions:
+        dataset["where"] = dict(conditions)
     tables: dict[str, Any] = {
         "name": name,
-        "dataset": {
-            "path": _dataset_path(documents, queries, qrels, conditions),
-            **{key: dict(content) for key, content in declared.items() if content},
-        },
+        "dataset": dataset,
         "primary": primary,
         "measures": all_measures,
     }
@@ -145,7 +150,7 @@ def evaluate(
 
 
 def _all_measures(primary: str, measures: str | Sequence[str]) -> list[str]:
-    """Return the primary measure, then the others."""
+    """Return the primary measure, then the others without the primary one."""
     names = measure_names(measures)
     others = [
         name
@@ -176,7 +181,10 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
 def _dataset_path(
     documents: Any, queries: Any, qrels: Any, conditions: Conditions
 ) -> str | NamedObject:
-    """Return where the data set is; a single path as in a file."""
+    """Return the `path` of the data set: that of a file, if one path is all there is.
+
+    Else a text that carries the data in memory.
+    """
     if queries is None and qrels is None and isinstance(documents, str | Path):
         return str(documents)
     source = source_in_memory(documents, queries, qrels, conditions)

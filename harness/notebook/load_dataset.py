@@ -16,12 +16,14 @@ def load_dataset(
     """Read and check a data set.
 
     Args:
-        reference: where it is: a path, a name (`hf:…`, `irds:…`), or more.
-        drop_dangling: count labels of unknown documents or queries, not refuse them.
-        sample_size: how many documents the data set samples in this pass.
+        reference: a path, a name (`hf:…`, `irds:…`), or a `DatasetReference` with
+            columns, files and the like.
+        drop_dangling: whether labels of unknown documents or queries are left out and
+            counted; else they are a problem.
+        sample_size: how many documents to keep as a random sample.
 
     Raises:
-        InputError: with every problem.
+        InputError: with every problem of its files.
 
     >>> dataset = load_dataset("datasets/survey-templates-en")
     >>> dataset.document_count, len(dataset.queries)

@@ -21,6 +21,7 @@ from harness.console.results_text import results_lines
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import NAME_PATTERN
 from harness.export.trackers import log_to_tracker
+from harness.notebook.argument_types import check_path, check_text
 from harness.notebook.compare import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
@@ -32,7 +33,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_SCORES = Problem(
+NO_SCORES_PROBLEM = Problem(
     "results", "are rankings without scores", "they have no labels: label them first"
 )
 INVALID_NAME = "is not a name: letters, digits, '.', '_' and '-', at most 64"
@@ -71,7 +72,7 @@ class LabelledQueries(dict[str, LabelledQuery]):
             InputError: there is no such retriever, or there are no labels.
         """
         if self._scores.empty:
-            raise InputError(NO_SCORES)
+            raise InputError(NO_SCORES_PROBLEM)
         if lost_by == to:
             problem = f"lost_by and to are the same retriever, {to!r}"
             raise InputError(Problem("to", problem, "name two"))
@@ -94,6 +95,9 @@ class LabelledQueries(dict[str, LabelledQuery]):
 class NotebookResults(Results):
     """The results of a run: frames, sentences, charts, comparison, export.
 
+    If a later run replaces the folder, the frames stay those of this run, and methods
+    that read other files are refused.
+
     >>> import harness
     >>> labels = {"q": ["0"]}
     >>> results = harness.evaluate(
@@ -110,11 +114,16 @@ class NotebookResults(Results):
 
     @classmethod
     def from_results(cls, results: Results, temporary: str | None = None) -> Self:
-        """The same results; a temporary folder is deleted with them."""
+        """Return results of a folder with the methods of this class.
+
+        Args:
+            results: as read from their folder.
+            temporary: a folder that is deleted when the new object is; None: none.
+        """
         values = {field.name: getattr(results, field.name) for field in fields(Results)}
         notebook_results = cls(**{**values, "queries": LabelledQueries(results)})
-        # Only the tables are read now: a later run replaces their files. The report is
-        # that of the folder when it is asked for.
+        # A later run may replace the folder: the tables are read now, so that they stay
+        # those of this run. What reads other files then is refused.
         notebook_results.__dict__.update(
             {
                 table: getattr(results, table)
@@ -145,11 +154,17 @@ class NotebookResults(Results):
         return first_screen_html(self)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the page; if a path is given, to that self-contained file.
+        """Write the page, if the run did not; copy it to a path if one is given.
+
+        The page is one self-contained file.
 
         Returns:
-            The path of the page.
+            The path of the page: `path`, or report.html in the results folder.
+
+        Raises:
+            InputError: a later run replaced the folder, or it cannot be written to.
         """
+        _refuse_replaced(self)
         page = self.folder / records.REPORT_FILE
         if not page.exists():
             write_report(self)
@@ -167,8 +182,10 @@ class NotebookResults(Results):
         NAME.1, NAME.2, …
 
         Raises:
-            InputError: the name is invalid, or the folder cannot be written.
+            InputError: the name is invalid, the folder cannot be written, or a later
+                run replaced these results.
         """
+        _refuse_replaced(self)
         path = Path(folder)
         if not re.fullmatch(NAME_PATTERN, path.name):
             where = f"folder {path.name!r}"
@@ -204,12 +221,20 @@ class NotebookResults(Results):
             others: results, or their folders.
             baseline: each other retriever is compared with it; without it, all pairs.
             settings: of the statistics, as for `harness.compare`.
+
+        Raises:
+            InputError: a folder cannot be read, or a later run replaced results in it;
+                there is no such baseline; a setting is unknown or impossible.
         """
-        folders = [
-            other.folder if isinstance(other, Results) else Path(other)
-            for other in others
-        ]
-        return compare_folders([self.folder, *folders], baseline, settings)
+        folders: list[Path] = []
+        for results in (self, *others):
+            if isinstance(results, Results):
+                _refuse_replaced(results)
+                folders.append(results.folder)
+            else:
+                check_path(results, "others", "results, or the path of their folder")
+                folders.append(Path(results))
+        return compare_folders(folders, baseline, settings)
 
     def to_mteb(self) -> dict[str, dict[str, Any]]:
         """A result of each retriever in MTEB's format.
@@ -218,7 +243,7 @@ class NotebookResults(Results):
             InputError: there are no labels.
         """
         if not self.scored:
-            raise InputError(NO_SCORES)
+            raise InputError(NO_SCORES_PROBLEM)
         self.report()  # it writes the tables, too
         results: dict[str, dict[str, Any]] = {}
         for retriever in self.retrievers:
@@ -231,6 +256,7 @@ class NotebookResults(Results):
 
         By default it is the paired leaderboard.
         """
+        check_text(chart, "chart", 'the name of a chart: "leaderboard"')
         self.report()
         files = sorted((self.folder / "figures").glob("*.svg"))
         charts = {file.stem: file for file in files}
@@ -253,3 +279,24 @@ class NotebookResults(Results):
         """
         self.report()
         return log_to_tracker(self, tracker, **options)
+
+
+def _refuse_replaced(results: Results) -> None:
+    """Refuse results whose folder now has those of a later run.
+
+    Their files would be read as if they were those of this run.
+
+    Raises:
+        InputError: it has, or it is no results folder any more.
+    """
+    stored = records.read_manifest(results.folder)
+    manifest = results.manifest
+    # Runs that start in the same second still differ in their measured times.
+    if stored.started == manifest.started and (
+        stored.file_digests == manifest.file_digests
+    ):
+        return
+    folder = str(results.folder)
+    problem = "a later run replaced these results"
+    remedy = f"open its results: harness.open_results({folder!r})"
+    raise InputError(Problem(folder, problem, remedy))

@@ -18,16 +18,16 @@ RetrieverTable = dict[str, Any]
 
 
 class NamedTable(NamedTuple):
-    """The table of a retriever, without its name."""
+    """The name of a retriever, and its table, which lacks the key `name`."""
 
     name: str
     table: RawTable
 
 
 def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
-    """Return the table of each retriever.
+    """Return the table of each retriever, in their order, with its name.
 
-    A part that is one of the retrievers is replaced by its name.
+    A part that is one of the retrievers is replaced by its name: it runs once.
 
     Args:
         retrievers: by name.
@@ -89,22 +89,35 @@ def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
 
 
 def _object_names(tables: Sequence[NamedTable]) -> dict[int, str]:
-    """Return the identity of each Python object -> its name.
+    """Return id(object) -> the name of each Python object in the tables.
 
-    It is named after the first retriever that has it.
+    An object is named after the first retriever that has it, further objects of that
+    retriever NAME-2, NAME-3, … No two objects have the same name: tables of different
+    functions would be equal.
     """
     object_names: dict[int, str] = {}
-    for name, table in tables:
-        values = (value for _, value in walk_values(table.options))
-        objects = [value for value in values if isinstance(value, NamedObject)]
-        for number, named_object in enumerate(objects, start=1):
-            object_name = name if number == 1 else f"{name}-{number}"
-            object_names.setdefault(id(named_object.value), object_name)
+    retriever_names = {retriever_name for retriever_name, _ in tables}
+    for retriever_name, table in tables:
+        object_name = retriever_name
+        number = 1
+        for _, value in walk_values(table.options):
+            if not isinstance(value, NamedObject):
+                continue
+            object_names.setdefault(id(value.value), object_name)
+            number += 1
+            while f"{retriever_name}-{number}" in retriever_names:
+                number += 1
+            object_name = f"{retriever_name}-{number}"
     return object_names
 
 
 def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
-    """A table whose objects are named after the first retriever that has them."""
+    """Return a table, or a value in it, in which each object has its name.
+
+    Args:
+        value: of a table.
+        object_names: id(object) -> its name, from `_object_names`.
+    """
     if isinstance(value, NamedObject):
         return NamedObject.wrap(value.value, object_names[id(value.value)])
     if isinstance(value, Mapping):
@@ -115,7 +128,12 @@ def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
 
 
 def _replace_parts(table: RawTable, tables: Sequence[NamedTable]) -> RawTable:
-    """A table in which parts that are retrievers of the experiment are names."""
+    """Return a table whose parts are names if they are retrievers of the experiment.
+
+    Args:
+        table: of a retriever or a part; its parts are under `of`, and have parts too.
+        tables: of all retrievers of the experiment.
+    """
     if "of" not in table:
         return table
     part = table.get("of")
@@ -125,6 +143,7 @@ def _replace_parts(table: RawTable, tables: Sequence[NamedTable]) -> RawTable:
 
 
 def _name_or_table(part: Any, tables: Sequence[NamedTable]) -> Any:
+    """Return the name of the first retriever with a part's table, else that table."""
     if not isinstance(part, Mapping):
         return part
     for name, table in tables:

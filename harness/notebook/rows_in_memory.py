@@ -45,20 +45,28 @@ def open_rows(source: Any, where: str) -> RowSource:
 
 
 def _rows_in_memory(source: Any, where: str) -> RowSource:
-    """Rows with an id each, of any type."""
+    """Rows with an id each, of any type.
+
+    Args:
+        source: what the user gave.
+        where: the name of its argument, which stands for a file in messages.
+
+    Raises:
+        InputError: of another type.
+    """
     rows = source
     if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "items"):  # a pandas series
         rows = dict(rows.items())
-    if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "tolist"):
+    if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "tolist"):  # a numpy array
         rows = rows.tolist()
     if isinstance(rows, Mapping):
         return partial(_rows_of_items, rows.items, where)
     if hasattr(rows, "to_pylist"):  # a pyarrow table
         rows = rows.to_pylist()
-    if hasattr(rows, "columns"):
+    if hasattr(rows, "columns"):  # a frame of pandas or polars
         return partial(_rows_of_frame, rows, where)
     is_list = isinstance(rows, Sequence) and not isinstance(rows, str | bytes)
-    if is_list or hasattr(rows, "column_names"):
+    if is_list or hasattr(rows, "column_names"):  # a Dataset of Hugging Face
         return partial(_rows_of_items, partial(enumerate, rows), where)
     shapes = "a dict, a file, or a frame with query_id and doc_id"
     if where in ("documents", "queries"):
@@ -70,7 +78,10 @@ def _rows_in_memory(source: Any, where: str) -> RowSource:
 def _rows_of_items(
     items: Callable[[], Iterable[tuple[Any, Any]]], where: str, problems: ReadProblems
 ) -> Iterator[Row]:
-    """Rows of ids with a text or columns."""
+    """Rows of pairs of an id with a text, or with a mapping of columns.
+
+    An id among the columns comes before the one of the pair.
+    """
     path = Path(where)
     for number, (key, content) in enumerate(items(), start=1):
         location = SourceLocation(path, number)
@@ -89,7 +100,7 @@ def _rows_of_items(
 
 
 def _has_id(columns: Iterable[str], where: str) -> bool:
-    """Whether one of the columns has ids."""
+    """Whether one of the columns has the ids of what an argument has."""
     kind = "document_id" if where == "documents" else "query_id"
     return usual_column(kind, tuple(columns)) is not None
 
@@ -131,5 +142,5 @@ def is_missing_cell(cell: Any) -> bool:
 
 
 def repr_in_message(value: Any) -> str:
-    """A value for messages."""
+    """A value for messages: on one line, at most 80 characters."""
     return " ".join(repr(value).split())[:80]

@@ -112,7 +112,7 @@ def _check_experiment(experiment: Any) -> None:
 
 @contextmanager
 def _with_progress(options: RunOptions, progress: bool | None) -> Iterator[RunOptions]:
-    """The options with their own function of progress, else with the display."""
+    """Yield options that show progress: by their own function, else by the display."""
     if options.on_progress is not RunOptions().on_progress:
         yield options
         return

@@ -13,12 +13,14 @@ from harness.dataset.try_folder import TRY_MARK
 from harness.experiment import load
 from harness.init.template import ExperimentDraft, NamedModel, experiment_text
 from harness.init.write_experiment import MAX_NAME_LENGTH, valid_name
+from harness.without_labels.layout import TRY_SUFFIX
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 POOL_DEPTH = 5
 """Documents of each ranking that people judge; measures look no deeper."""
 RESERVED_NAMES = ("bm25", "minilm", "hashing", "hybrid")
+"""Names of the retrievers that a trial has by itself."""
 KIND_AND_MODEL = re.compile(r"([a-z][a-z0-9-]*):(.+)")
 """A kind and a model, such as `openai:text-embedding-3-small`."""
 LOCAL_KIND = "sentence-transformers"
@@ -26,6 +28,8 @@ LOCAL_KIND = "sentence-transformers"
 
 def parse_model(name: str) -> NamedModel:
     """Return a model of the command line: of the hub, or KIND:NAME.
+
+    Its retriever is called as the last part of the model's name, in small letters.
 
     >>> parse_model("intfloat/multilingual-e5-small")[:2]
     ('multilingual-e5-small', 'sentence-transformers')
@@ -54,17 +58,23 @@ def write_trial_experiment(
 
     One that exists keeps what its user changed.
 
+    Args:
+        path: of the experiment's file.
+        dataset: with a sample of documents, whose language decides on the models.
+        reference: to the data set.
+        models: to add; one whose name is there already is left out.
+
     Raises:
         InputError: a model's kind is unknown, or the file cannot be written.
     """
     if path.is_file():
         text = path.read_text(encoding="utf-8")
-        present = {model["name"] for model in _retrievers(text, path)}
+        present = {table["name"] for table in _retriever_tables(text, path)}
         new_models = [model for model in models if model.name not in present]
-        text = text.rstrip("\n") + "\n"
-        text += "".join(map(_model_block, new_models))
         if not new_models:
             return
+        text = text.rstrip("\n") + "\n"
+        text += "".join(map(_model_block, new_models))
     else:
         draft = ExperimentDraft(
             name=_experiment_name(path),
@@ -78,17 +88,21 @@ def write_trial_experiment(
             models=tuple(models),
         )
         text = experiment_text(draft)
-    load(tomllib.loads(text))
-    part = path.with_name(f"{path.name}.part")
+    load(tomllib.loads(text))  # refuses an unknown kind of model before it is written
+    temporary = path.with_name(f"{path.name}.part")
     with explain_write_errors(path):
-        with open_text_file(part, "w") as file:
+        with open_text_file(temporary, "w") as file:
             file.write(text)
-        os.replace(part, path)  # noqa: PTH105 - replaces on Windows, too
+        os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
 
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
-    """Restore an experiment's file if the block inside fails."""
+    """Restore an experiment's file if the block inside raises InputError.
+
+    The models that it was just given may be the reason. After another error the same
+    command may succeed, and continues with the file as it is.
+    """
     earlier_text = path.read_text(encoding="utf-8") if path.is_file() else None
     try:
         yield
@@ -102,11 +116,16 @@ def restored_on_error(path: Path) -> Iterator[None]:
 
 def _experiment_name(path: Path) -> str:
     """Return the name of the documents; with "titles" if these were taken out."""
-    documents_name = path.parent.name.removesuffix("-try")
+    documents_name = path.parent.name.removesuffix(TRY_SUFFIX)
     return valid_name(f"{documents_name}{path.stem.removeprefix('try')}")
 
 
-def _retrievers(text: str, path: Path) -> list[dict[str, str]]:
+def _retriever_tables(text: str, path: Path) -> list[dict[str, str]]:
+    """Return the tables of [[retrievers]] that have a name.
+
+    Raises:
+        InputError: the text is not TOML.
+    """
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -27,7 +27,7 @@ TRY_POLICY = (
     "If no document answers, say so for all of them with one key."
 )
 TRY_GRADES = {2: "right", 1: "partly", 0: "no"}
-"""The three keys with their words."""
+"""Grade -> its word; the page has a key for each."""
 
 
 class JudgingState(NamedTuple):

@@ -47,7 +47,7 @@ def have_labels(path: Path) -> bool:
 
 
 def as_questions(texts: Sequence[str]) -> list[Query]:
-    """Return questions of the command line.
+    """Return the questions of the command line, which have no ids yet.
 
     Raises:
         InputError: one is blank.
@@ -60,8 +60,10 @@ def as_questions(texts: Sequence[str]) -> list[Query]:
 def add_questions(stored: Sequence[Query], new: Iterable[Query]) -> list[Query]:
     """Return stored questions and those that are new.
 
-    A question keeps its id, by which labels name it, so that no label is lost. Two that
-    differ only in case and white space are one.
+    A stored question keeps its id, by which labels name it, so that no label is lost. A
+    new one gets the next free q1, q2, … if it has no id, a used one, or one that only
+    numbers the questions of its file. Two that differ only in case and white space are
+    one.
 
     >>> add_questions([Query("q1", "Who pays?")], [Query("", "who  pays?")])[0].id
     'q1'
@@ -92,6 +94,7 @@ def _is_numbered(id_: str) -> bool:
 
 
 def _next_id(used_ids: set[str]) -> str:
+    """Return qN, where N is the number of the next question or the first free one."""
     number = len(used_ids) + 1
     while f"q{number}" in used_ids:
         number += 1
@@ -100,10 +103,10 @@ def _next_id(used_ids: set[str]) -> str:
 
 def write_questions(path: Path, questions: Iterable[Query]) -> None:
     """Write questions, all of them or none."""
-    part = path.with_name(f"{path.name}.part")
+    temporary = path.with_name(f"{path.name}.part")
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open_text_file(part, "w") as file:
+        with open_text_file(temporary, "w") as file:
             for question in questions:
                 row = {
                     "id": question.id,
@@ -111,4 +114,4 @@ def write_questions(path: Path, questions: Iterable[Query]) -> None:
                     **question.fields,
                 }
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(part, path)  # noqa: PTH105 - replaces on Windows, too
+        os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too

@@ -27,7 +27,10 @@ class QuestionRankings(NamedTuple):
     query_id: str
     question: str
     difference: float
-    """The mean of 1 - RBO over the pairs of retrievers: 0 for equal rankings."""
+    """The mean of 1 - RBO (rank-biased overlap) over the pairs of retrievers.
+
+    0 for equal rankings, and with fewer than two retrievers.
+    """
     documents: Mapping[str, tuple[str, ...]]
     """Retriever -> its first documents."""
 

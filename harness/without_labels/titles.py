@@ -39,23 +39,23 @@ class TitledCorpus(NamedTuple):
 
 
 def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
-    """Write a corpus without titles, with questions made from twenty of them.
+    """Write a corpus without titles, with questions made from up to twenty of them.
 
-    A title that stays in what is indexed is found by its own words.
+    A question that is a title would find its document by the title's own words.
 
     Raises:
-        InputError: fewer than two documents have a title.
+        InputError: no document has a title that can be a question.
     """
     titles: list[DocumentTitle] = []
-    part = folder.titles / f"{DOCUMENTS_FILE}.part"
-    with explain_write_errors(part):
+    temporary = folder.titles / f"{DOCUMENTS_FILE}.part"
+    with explain_write_errors(temporary):
         folder.titles.mkdir(parents=True, exist_ok=True)
-        with open_text_file(part, "w") as file:
+        with open_text_file(temporary, "w") as file:
             for document in dataset.documents():
                 titles.append(DocumentTitle(document.id, document.title))
                 row = {"id": document.id, "text": text_without_title(document)}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(part, folder.titles / DOCUMENTS_FILE)  # noqa: PTH105
+        os.replace(temporary, folder.titles / DOCUMENTS_FILE)  # noqa: PTH105
     chosen = _choose_titles(titles)
     if not chosen:
         problem = "no document has a title that could be a question"
@@ -76,7 +76,10 @@ def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
 
 
 def _choose_titles(titles: list[DocumentTitle]) -> list[DocumentTitle]:
-    """Return up to twenty titles that one document alone has, by a hash of its id."""
+    """Return up to twenty titles that can be questions, in the order of a hash.
+
+    Each belongs to one document alone, and has a question's length.
+    """
     occurrences = Counter(title.text.casefold() for title in titles)
     usable = [
         title

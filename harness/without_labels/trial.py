@@ -109,7 +109,7 @@ def run_trial(
         InputError: there are fewer than two documents, or the input has a problem.
     """
     check_folder(folder.documents)
-    load_language_model()
+    load_language_model()  # on another core, while the questions are read
     options = options._replace(results=folder.results)
     questions = _gather_questions(folder, inputs)
     if inputs.labels is not None and not questions.stored:
@@ -120,6 +120,7 @@ def run_trial(
         check_file(inputs.labels, "the file of labels that the page exported")
     if not questions.all_questions:
         return _run_on_titles(folder, inputs, options)
+    # Labels are taken in only for questions that are stored.
     if len(questions.all_questions) > questions.stored:
         write_questions(folder.questions_file, questions.all_questions)
     merged = None
@@ -152,7 +153,12 @@ class _TrialQuestions(NamedTuple):
 
 
 def _gather_questions(folder: TryFolder, inputs: TrialInputs) -> _TrialQuestions:
+    """Return the stored questions and the new ones.
+
+    A file beside the documents is read only if there are neither.
+    """
     stored: list[Query] = []
+    # Without questions the file is there, and empty: see `_run_on_titles`.
     if folder.questions_file.is_file() and folder.questions_file.stat().st_size:
         stored = read_questions(folder.questions_file)
     beside = None
@@ -196,10 +202,10 @@ def check_folder(documents: Path) -> None:
 
 
 def refuse_single_document(count: int, documents: Path) -> None:
-    """Refuse one document.
+    """Refuse one document; no document at all is refused when the data are read.
 
     Raises:
-        InputError: there is one document.
+        InputError: there are fewer than two.
     """
     if count < MIN_DOCUMENTS:
         problem = "has one document: there is nothing to rank"
@@ -209,6 +215,8 @@ def refuse_single_document(count: int, documents: Path) -> None:
 def _run_on_titles(
     folder: TryFolder, inputs: TrialInputs, options: RunOptions
 ) -> TitlesTrial:
+    """Rank documents without titles for questions made from these titles."""
+    # The reference to the documents names this file, so that it has to exist.
     if not folder.questions_file.is_file():
         write_questions(folder.questions_file, [])
     dataset = load_documents(folder.reference)

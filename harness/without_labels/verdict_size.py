@@ -20,9 +20,11 @@ LARGEST_DIFFERENCE = 1.0
 
 
 def verdict_size_sentences(results: Results) -> list[str]:
-    """Return what is undecided, what difference would show, how many questions more.
+    """Return sentences on what the questions can show.
 
-    One or two sentences; only that of unanswered questions if nothing is undecided.
+    If a comparison is undecided: which, what difference would show; then how many
+    questions more would decide. In any case, how many questions have no right document,
+    if there are such: the only sentence if nothing is undecided, or measured.
     """
     evaluation = read_or_evaluate(results)
     undecided = list(evaluation.queries_needed)
@@ -100,6 +102,7 @@ def _pair_differences(
 
 
 def _more_questions(evaluation: Evaluation) -> str:
+    """Return how many questions more would show the difference that matters."""
     needed = [number for number in evaluation.queries_needed.values() if number]
     difference = f"a difference of {evaluation.difference:g}"
     if not needed:

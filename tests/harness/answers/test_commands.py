@@ -429,3 +429,17 @@ def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:
     assert "<img" not in html
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
     assert "default-src &#39;none&#39;" in html
+
+
+def test_answers_without_a_defined_measure_are_refused(tmp_path, capsys) -> None:
+    question = {"id": "q1", "query": "?", "relevant_documents": ["fees"]}
+    data = small.markdown(tmp_path / "data", DOCUMENTS, [{**question, "claims": ["?"]}])
+    small.by_claims(tmp_path / "club.toml", data, ["nDCG@3", "ClaimRecall@1"])
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    # The lexical judge has no verdict on a claim without a word.
+    row = {"query_id": "q1", "response": "!", "contexts": ["…"]}
+    layouts.jsonl(answers / "careful.jsonl", [row])
+    assert small.ended(*answer_words("judge", tmp_path, answers)) == 0
+    output = told(capsys, *answer_words("score", tmp_path, answers), code=2)
+    assert f"{answers}: no measure is defined: none of the 4 verdicts" in output

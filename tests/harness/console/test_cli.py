@@ -559,6 +559,12 @@ def test_score_of_a_results_folder_gives_the_scores_of_the_run(call, results):
     call("score", results, "-m", "R@5", code=0)  # as deep as the run
 
 
+def test_score_of_a_results_folder_has_the_intervals_of_the_run(call, tmp_path):
+    folder = small.ran(tmp_path, more="statistics.alpha = 0.2").folder
+    output = json.loads(call("score", folder, "--json").out)
+    assert as_csv_rows(output["summary"]) == read_csv(folder / "summary.csv")
+
+
 def test_score_of_chosen_queries(call, results, tmp_path):
     path = tmp_path / "some.txt"
     path.write_text("q-swim\n\nq-rails\n", encoding="utf-8")

@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 from harness.console.check_text import check_lines
-from harness.console.dataset_arguments import parse_column_names
+from harness.console.dataset_arguments import (
+    DatasetOptions,
+    dataset_reference,
+    parse_column_names,
+)
 from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.dataset.reference import declared_columns
 from harness.experiment import load as load_experiment
@@ -369,6 +373,11 @@ def test_columns_that_name_nothing_are_refused(arguments):
     message = r"--columns: .*KIND=NAME, such as query=search_term"
     with pytest.raises(InputError, match=message):
         parse_column_names(arguments)
+
+
+def test_matched_fields_may_have_blanks_between_them():
+    reference = dataset_reference("d", DatasetOptions(match="file, page,"))
+    assert reference.match == ("file", "page")
 
 
 REPEATED_LOG = "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n"

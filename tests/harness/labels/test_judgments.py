@@ -416,9 +416,10 @@ def test_a_model_judges_planned_and_capped_at_an_address_that_is_never_written(
         assert "--max-cost" in harness(
             capsys, *llm, "--max-cost", "0.0001", "--price", "1,2", code=3
         )
-        assert "not a pair of prices" in harness(
-            capsys, *llm, "--price", "cheap", code=2
-        )
+        for price in ("cheap", "nan,1", "1,inf"):
+            assert f"{price!r} is not a pair of prices" in harness(
+                capsys, *llm, "--price", price, code=2
+            )
         assert provider.requests == []
         assert "0 unreadable and 0 declined (null, never 0)" in harness(capsys, *llm)
         assert provider.requests

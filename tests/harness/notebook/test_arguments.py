@@ -8,6 +8,9 @@ import pytest
 
 import harness
 from harness import InputError
+from harness.notebook.retriever_tables import retriever_tables
+from retrievers.dense import Dense
+from retrievers.fused import Fused
 
 RUN = {"q1": ["a", "b"]}
 LABELS = {"q1": {"a": 1}}
@@ -23,6 +26,9 @@ TEXTS = {
 EVENTS = pd.DataFrame(
     [("q1", "a", "click"), ("q1", "b", "view"), ("q2", "b", "click")],
     columns=["query_id", "doc_id", "action"],
+)
+SCORES = pd.DataFrame(
+    [("q1", "a", 2.0), ("q1", "b", 1.0)], columns=["query_id", "doc_id", "score"]
 )
 
 
@@ -46,6 +52,13 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"runs": {1: RUN, 2: RUN}}, "runs: is of type int"),
         ({"measures": 3}, "measures: is of type int"),
         ({"measures": ["RR", 3]}, "measures: is of type list"),
+        ({"measures": []}, "measures: names none"),
+        ({"qrels": []}, "qrels: there are no labels"),
+        ({"qrels": EVENTS[:0]}, "qrels: there are no labels"),
+        (
+            {"runs": {"a": RUN, "b": SCORES[:0]}},
+            "runs['b']: none of its queries is judged",
+        ),
         ({"baseline": 3}, "baseline: is of type int"),
         ({"baseline": "c"}, "baseline: no run is called 'c'"),
         ({"margin": "x"}, "margin: 'x'"),
@@ -83,6 +96,7 @@ def test_a_mistake_in_compare_is_one_sentence(changed: dict[str, Any], sentence:
         ({"primary": 3}, "primary: is of type int"),
         ({"measures": 3}, "measures: is of type int"),
         ({"retrievers": "bm25"}, "retrievers: is of type str"),
+        ({"statistics": None}, "statistics: is of type NoneType"),
     ],
 )
 def test_a_mistake_in_evaluate_is_one_sentence(changed: dict[str, Any], sentence: str):
@@ -101,6 +115,30 @@ def test_what_is_no_experiment_is_refused(function):
 def test_what_is_no_folder_of_results_is_refused():
     with pytest.raises(InputError, match="folder: is of type int"):
         harness.open_results(3)  # type: ignore[arg-type]
+
+
+def test_what_is_no_chart_and_no_results_is_refused():
+    results = harness.evaluate(**TEXTS)
+    with pytest.raises(InputError, match="chart: is of type int"):
+        results.plot(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="others: is of type int"):
+        results.compare(3)  # type: ignore[arg-type]
+
+
+def test_two_functions_of_one_name_stay_two_parts():
+    def ones(texts: list[str]) -> list[list[float]]:
+        return [[1.0] for _ in texts]
+
+    def twos(texts: list[str]) -> list[list[float]]:
+        return [[2.0] for _ in texts]
+
+    twos.__qualname__ = ones.__qualname__
+    retrievers = {"both": Fused([Dense(len), Dense(ones)]), "both-2": Dense(twos)}
+    fused, dense = retriever_tables(retrievers)
+    _, part = fused["of"]
+    assert part["encoder"]["call"].value is ones
+    assert dense["encoder"]["call"].value is twos
+    assert part["encoder"]["call"] != dense["encoder"]["call"]
 
 
 ROWS = EVENTS.to_dict("records")

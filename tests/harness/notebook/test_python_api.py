@@ -1,5 +1,8 @@
 """The shapes that `harness.compare` takes, and its progress."""
 
+from functools import partial
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -202,3 +205,26 @@ def test_progress_is_shown_in_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     harness.compare({"a": A, "b": B}, QRELS)
     assert "comparing: " in capsys.readouterr().err
+
+
+def test_results_that_a_later_run_replaced_are_refused(experiment):
+    earlier = harness.run(experiment, harness.RunOptions(results="out"))
+    saved = earlier.save("saved")
+    earlier.report()
+    later = harness.run(experiment, harness.RunOptions(results="out"))
+    uses = (
+        earlier.report,
+        earlier.plot,
+        earlier.to_mteb,
+        partial(earlier.save, "again"),
+        partial(earlier.compare, saved),
+        partial(harness.open_results(saved).compare, earlier),
+    )
+    folder = str(later.folder)
+    message = (
+        f"{folder}: a later run replaced these results "
+        f"(open its results: harness.open_results({folder!r}))"
+    )
+    assert [str(small.refusal(use)) for use in uses] == [message] * len(uses)
+    assert not list(Path().glob("again*"))
+    assert later.report() == later.folder / "report.html"
