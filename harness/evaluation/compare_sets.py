@@ -10,7 +10,7 @@ from typing import NamedTuple
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.join_folders import refuse_unscored, score_folders
 from harness.evaluation.sets import SetsComparison, compare_over_sets
-from harness.records import Results
+from harness.records import Results, RetrieverFailure
 from harness.records.data_sets_csv import read_sets
 from harness.scoring.run_names import unique_labels
 from harness.scoring.scores import Scores
@@ -29,7 +29,13 @@ def compare_sets_of_folder(sets: Sequence[Results]) -> SetsComparison:
     refuse_unscored(sets)
     settings = _strictest(read_or_evaluate(results).settings for results in sets)
     scores = {results.manifest.name: stored_scores(results) for results in sets}
-    return compare_over_sets(scores, sets[0].manifest.resolved.baseline, settings)
+    baseline = sets[0].manifest.resolved.baseline
+    failures: dict[str, RetrieverFailure] = {}
+    for results in sets:
+        for failure in results.manifest.failed:
+            failures.setdefault(failure.retriever, failure)
+    comparison = compare_over_sets(scores, baseline, settings)
+    return replace(comparison, failed=tuple(failures.values()))
 
 
 def _strictest(settings: Iterable[Settings]) -> Settings:

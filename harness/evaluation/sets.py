@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.evaluation.compare import family_pairs
 from harness.evaluation.verdict import Verdict
+from harness.records import RetrieverFailure
 from harness.records.data_sets_csv import SET_COLUMN_PREFIX, SETS_COLUMNS
 from harness.scoring.scores import Scores, order_by_mean
 from harness.stats.corrections import adjust_p_values
@@ -113,6 +114,11 @@ class SetsComparison:
     settings: Settings
     undeclared: tuple[str, ...] = ()
     """Choices made after the runs: the comparison is exploratory."""
+    failed: tuple[RetrieverFailure, ...] = ()
+    """The retrievers that failed on a set: then nothing is recommended.
+
+    Each once, with its reason on the first of these sets.
+    """
 
     def mean(self, name: str, retriever: str) -> float:
         """The mean of a retriever on one set."""

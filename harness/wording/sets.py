@@ -18,6 +18,7 @@ from harness.english import (
 from harness.evaluation.verdict import Verdict
 from harness.stats.differences import SCORE_TOLERANCE
 from harness.stats.over_sets import MIN_SETS
+from harness.wording.failures import failure_summary
 from harness.wording.numerals import capital_numeral, numeral
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def few_sets_note(sets: int) -> str:
 def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
     """Return the leader on the average of the sets, and on which sets it leads."""
     leader, *others = comparison.ranked_retrievers
+    if comparison.failed:
+        return _incomplete_verdict(comparison)
     if not others:
         return SetsVerdict(f"{leader} ran alone", "Add a second retriever to compare.")
     if comparison.undeclared:
@@ -73,6 +76,15 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
             lower = f"{worse[0]} scores lower"
         reason = f"{lower} {average}; {reason}"
     return SetsVerdict(f"{leader} leads", f"{reason}. {counts}")
+
+
+def _incomplete_verdict(comparison: SetsComparison) -> SetsVerdict:
+    """Return the verdict if retrievers failed on a set, which recommends nothing."""
+    leader, *others = comparison.ranked_retrievers
+    fix = f"Fix {'it' if len(comparison.failed) == 1 else 'them'} and run again."
+    reason = f"{leader} leads the others. {fix}" if others else fix
+    failures = failure_summary(comparison.failed)
+    return SetsVerdict(f"No recommendation: {failures}", reason)
 
 
 def _exploratory_verdict(comparison: SetsComparison) -> SetsVerdict:

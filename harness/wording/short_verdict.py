@@ -1,11 +1,13 @@
 """A verdict in one short line."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from harness.english import count_of, join_names
 from harness.evaluation.evaluation import Evaluation, SweepChoice
 from harness.evaluation.sets import SetsComparison
 from harness.evaluation.verdict import Verdict
+from harness.records import RetrieverFailure
 from harness.wording.failures import short_failure
 from harness.wording.sets import shown_worse
 
@@ -46,6 +48,8 @@ def short_verdict(evaluation: Evaluation) -> ShortVerdict:
 
 def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
     """Return the verdict over several data sets in one line."""
+    if comparison.failed:
+        return _failed_verdict(comparison.failed)
     leader, *others = comparison.ranked_retrievers
     if not others:
         return _alone_verdict(leader)
@@ -61,6 +65,10 @@ def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
     return ShortVerdict("good", "●", "use", leader, words)
 
 
+def _failed_verdict(failures: Sequence[RetrieverFailure]) -> ShortVerdict:
+    return ShortVerdict("muted", "×", "failed", "", short_failure(failures))
+
+
 def _alone_verdict(retriever: str) -> ShortVerdict:
     words = "has no other to compare"
     return ShortVerdict("muted", "", "alone", retriever, words)
@@ -69,8 +77,7 @@ def _alone_verdict(retriever: str) -> ShortVerdict:
 def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
     """Return why no pair decides; None if one may."""
     if evaluation.failed:
-        words = short_failure(evaluation.failed)
-        return ShortVerdict("muted", "×", "failed", "", words)
+        return _failed_verdict(evaluation.failed)
     if not evaluation.measured:
         return ShortVerdict("muted", "", "no scores", "", "every score is 0")
     if not evaluation.others:

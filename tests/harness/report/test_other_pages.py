@@ -224,6 +224,25 @@ def test_the_verdict_over_sets_is_one_line(means, expected):
     assert verdict.retriever == "a"
 
 
+def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path):
+    names = ("x", "y")
+    sets = [str(small.dataset(tmp_path / name)) for name in names]
+    failing = {"name": "ours", "kind": "python", "call": "math:sqrt"}
+    experiment = {
+        "name": "sets",
+        "dataset": sets,
+        "primary": "nDCG@3",
+        "retrievers": [{"name": "bm25", "kind": "bm25"}, failing],
+    }
+    harness.run_sets(experiment, harness.RunOptions(tmp_path / "out"))
+    folder = tmp_path / "out" / "sets"
+    headline = "No recommendation: ours failed (math:sqrt: TypeError"
+    assert headline in (folder / "report.html").read_text(encoding="utf-8")
+    assert headline in (folder / "report.md").read_text(encoding="utf-8")
+    (entry,) = list_results(tmp_path / "out").sets
+    assert entry.verdict.word == "failed"
+
+
 def test_the_board_of_sets_has_the_mean_of_the_means(sets_folder):
     page = (sets_folder / "report.html").read_text(encoding="utf-8")
     comparison = compare_sets_of_folder(read_sets(sets_folder))
