@@ -81,8 +81,8 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
             "embedded"
         )
     yield from _models_notes(plan.models)
-    for asked in plan.asked:
-        yield _asked_sentence(asked)
+    for service in plan.asked:
+        yield _calls_sentence(service)
     if plan.judging is not None:
         yield _judge_note(plan.judging)
     if any(row.minutes is None for row in plan.rows):
@@ -122,16 +122,16 @@ def _model_notes(model: PlannedModel) -> Iterator[str]:
         yield "documents count uncut, since chunk.call is not run"
 
 
-def _asked_sentence(asked: AskedPlan) -> str:
+def _calls_sentence(service: AskedPlan) -> str:
     """Return calls, tokens and dollars of a service or an agent, in words."""
-    row = asked.row
+    row = service.row
     if not row.calls:
         return f"{row.retriever}: all its answers are cached"
-    factors = [count_of(asked.calls, "call")]
-    if asked.trials != 1:
-        factors.append(f"{asked.trials} trials")
-    product = " x ".join([*factors, count_of(asked.queries, "query")])
-    if not asked.is_upper_bound:
+    factors = [count_of(service.calls, "call")]
+    if service.trials != 1:
+        factors.append(f"{service.trials} trials")
+    product = " x ".join([*factors, count_of(service.queries, "query")])
+    if not service.is_upper_bound:
         return f"{row.retriever}: {product}, {row.calls:,} not cached"
     tokens = amount_text(row.tokens, 0, "")
     dollars = amount_text(row.usd, 4, "")
