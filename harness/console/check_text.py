@@ -86,7 +86,7 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
         claimed = count_of(report.queries_with_claims, "query")
         yield f"{answered} with a reference answer, {claimed} with claims"
     for kind, ids in dataset.data_quality.items():
-        # Each lost query comes with the labels that it lost: all are shown.
+        # Each lost query comes with the labels that it lost: all are check_cells.
         names = "; ".join(ids) if kind == "lost-query" else first_names(ids)
         yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {names}"
     if dataset.representatives:
@@ -175,8 +175,8 @@ def check_object(report: CheckReport) -> dict[str, Any]:
     """Return a check as the object that `--json` prints."""
     dataset = report.dataset
     detectable = report.detectable
-    shown: dict[str, Any] = {"name": report.name} if report.name else {}
-    shown |= {
+    check_cells: dict[str, Any] = {"name": report.name} if report.name else {}
+    check_cells |= {
         "path": dataset.path,
         "format": dataset.format,
         "documents": dataset.document_count,
@@ -197,9 +197,9 @@ def check_object(report: CheckReport) -> dict[str, Any]:
         },
     }
     if report.plan is not None:
-        shown |= {
+        check_cells |= {
             "plan": report.plan.rows,
             "total": report.plan.total()._asdict(),
             "notes": list(plan_notes(report.plan)),
         }
-    return shown
+    return check_cells

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from harness import records
 from harness.dataset import Dataset
@@ -76,38 +76,15 @@ def draw_pool(
         InputError: the sample is larger than the number of queries, or nothing is left
             to judge.
     """
-    candidates = distinct_queries(material.queries, options.seed)
-    population = len(candidates)
-    sample_size = population if options.sample is None else options.sample
-    labelled: list[str] = []
-    if options.next_look:
-        labelled = [
-            query_id for query_id in candidates if _is_judged(material, query_id)
-        ]
-        scored = [query_id for query_id in labelled if _is_scored(material, query_id)]
-        look = _next_look(material.planned_looks, len(scored))
-        missing = _queries_to_label(look - len(scored), len(scored), len(labelled))
-        labelled_ids = set(labelled)
-        unlabelled = [
-            query_id for query_id in candidates if query_id not in labelled_ids
-        ]
-        candidates = labelled + unlabelled
-        if not unlabelled:
-            problem = f"all {population:,} queries are labelled"
-            remedy = "harness run shows the verdict"
-            raise InputError(Problem("--next-look", problem, remedy))
-        # The labelled queries are the first of the sample, and are not judged again.
-        sample_size = min(len(labelled) + missing, population)
-    elif not 1 <= sample_size <= population:
-        problem = f"{sample_size} queries of {population:,} cannot be drawn"
-        raise InputError(Problem("--sample", problem))
+    sample = _sample_queries(material, options)
     judged_pairs = _judged_pairs(judgments, options)
     documents_by_query: dict[str, list[str]] = {}
-    for query_id in candidates[len(labelled) : sample_size]:
+    for query_id in sample.order[sample.labelled : sample.size]:
         pairs = {(query_id, id_) for id_ in material.top_documents[query_id]}
         documents = [document for _, document in pairs - judged_pairs]
         documents_by_query[query_id] = _shuffle(documents, query_id, options.seed)
-    inclusion = sample_size / population
+    population = len(sample.order)
+    inclusion = sample.size / population
     queries = build_pooled_queries(material, documents_by_query, inclusion)
     if not queries:
         raise InputError(_nothing_to_judge(has_judgments=bool(judged_pairs)))
@@ -115,10 +92,56 @@ def draw_pool(
         depth=options.depth,
         seed=options.seed,
         population=population,
-        sampled=sample_size - len(labelled),
+        sampled=sample.size - sample.labelled,
         audience=options.audience,
     )
     return build_pool(options.policy, design, queries)
+
+
+class _QuerySample(NamedTuple):
+    """The queries that a pool is drawn from, in an order whose beginning is drawn."""
+
+    order: Sequence[str]
+    """Ids of all queries without duplicates; for a look, those with labels first."""
+    labelled: int
+    """How many at the beginning have labels: they are drawn, but not judged again."""
+    size: int
+    """How many are drawn, with those that have labels."""
+
+
+def _sample_queries(material: PoolMaterial, options: PoolOptions) -> _QuerySample:
+    """Return the sample of queries.
+
+    Raises:
+        InputError: the sample is larger than the number of queries; or no look is
+            planned, or no query is without labels.
+    """
+    candidates = distinct_queries(material.queries, options.seed)
+    if options.next_look:
+        return _sample_for_look(material, candidates)
+    population = len(candidates)
+    size = population if options.sample is None else options.sample
+    if not 1 <= size <= population:
+        problem = f"{size} queries of {population:,} cannot be drawn"
+        raise InputError(Problem("--sample", problem))
+    return _QuerySample(candidates, labelled=0, size=size)
+
+
+def _sample_for_look(material: PoolMaterial, candidates: Sequence[str]) -> _QuerySample:
+    """Return the queries with labels, and as many others as the next look lacks."""
+    labelled = [query_id for query_id in candidates if _is_judged(material, query_id)]
+    scored = [query_id for query_id in labelled if _is_scored(material, query_id)]
+    look = _next_look(material.planned_looks, len(scored))
+    missing = _queries_to_label(look - len(scored), len(scored), len(labelled))
+    labelled_ids = set(labelled)
+    unlabelled = [query_id for query_id in candidates if query_id not in labelled_ids]
+    population = len(candidates)
+    if not unlabelled:
+        problem = f"all {population:,} queries are labelled"
+        remedy = "harness run shows the verdict"
+        raise InputError(Problem("--next-look", problem, remedy))
+    size = min(len(labelled) + missing, population)
+    return _QuerySample([*labelled, *unlabelled], len(labelled), size)
 
 
 def _judged_pairs(judgments: Iterable[Judgment], options: PoolOptions) -> set[PairKey]:

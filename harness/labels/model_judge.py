@@ -47,36 +47,6 @@ from retrievers.services.chat_replies import (
 )
 
 
-def read_earlier_judgments(
-    path: Path, pool: Pool, signature: JudgeSignature
-) -> dict[PairRound, Judgment]:
-    """Return a judge's judgments of a pool; empty without a file.
-
-    Raises:
-        InputError: a line cannot be read, judges another pool, or has another server or
-            prompt.
-    """
-    if not path.exists():
-        return {}
-    judgments = read_judgments([path])
-    for judgment in judgments:
-        if judgment.pool != pool.digest:
-            pools = f"labels of pool {judgment.pool}, and this is pool {pool.digest}"
-            remedy = "use one file per pool: --output FILE"
-            raise InputError(Problem(str(path), f"holds {pools}", remedy))
-    by_judge: dict[PairRound, Judgment] = {}
-    for judgment in judgments:
-        if judgment.judge == signature.judge:
-            by_judge[*judgment.key, judgment.round] = judgment
-    for judgment in by_judge.values():
-        if judgment.prompt != signature.prompt:
-            options = "another server, prompt or --longest"
-            problem = f"holds labels of {signature.judge} of {options}"
-            remedy = "use the same options, or another file: --output FILE"
-            raise InputError(Problem(str(path), problem, remedy))
-    return by_judge
-
-
 class ModelJudging(NamedTuple):
     """The result of a model's judging."""
 
@@ -286,7 +256,7 @@ def _pending_pairs(
     pool: Pool, path: Path, signature: JudgeSignature, rounds: int
 ) -> _PendingPairs:
     """Return the pairs and rounds without a judgment, or with an unreadable reply."""
-    earlier = read_earlier_judgments(path, pool, signature)
+    earlier = _read_earlier_judgments(path, pool, signature)
     unreadable: set[PairRound] = set()
     for key, judgment in earlier.items():
         if judgment.grade is None and judgment.note.startswith(UNREADABLE_NOTE):
@@ -300,6 +270,36 @@ def _pending_pairs(
             if pair_key(pool, pair) not in done
         )
     return _PendingPairs(pairs, unreadable)
+
+
+def _read_earlier_judgments(
+    path: Path, pool: Pool, signature: JudgeSignature
+) -> dict[PairRound, Judgment]:
+    """Return a judge's judgments of a pool; empty without a file.
+
+    Raises:
+        InputError: a line cannot be read, judges another pool, or has another server or
+            prompt.
+    """
+    if not path.exists():
+        return {}
+    judgments = read_judgments([path])
+    for judgment in judgments:
+        if judgment.pool != pool.digest:
+            pools = f"labels of pool {judgment.pool}, and this is pool {pool.digest}"
+            remedy = "use one file per pool: --output FILE"
+            raise InputError(Problem(str(path), f"holds {pools}", remedy))
+    by_judge: dict[PairRound, Judgment] = {}
+    for judgment in judgments:
+        if judgment.judge == signature.judge:
+            by_judge[*judgment.key, judgment.round] = judgment
+    for judgment in by_judge.values():
+        if judgment.prompt != signature.prompt:
+            options = "another server, prompt or --longest"
+            problem = f"holds labels of {signature.judge} of {options}"
+            remedy = "use the same options, or another file: --output FILE"
+            raise InputError(Problem(str(path), problem, remedy))
+    return by_judge
 
 
 def _grade_requests(

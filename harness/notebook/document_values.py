@@ -97,9 +97,10 @@ def parse_conditions(where: Any) -> Conditions:
     """
     check_map({} if where is None else where, "where", '{"action_name": "click"}')
     conditions: dict[str, tuple[str, ...]] = {}
-    for column, wanted in (where or {}).items():
-        is_several = isinstance(wanted, list | tuple | Set)
-        conditions[str(column)] = tuple(map(str, wanted if is_several else [wanted]))
+    for column, required in (where or {}).items():
+        is_several = isinstance(required, list | tuple | Set)
+        texts = map(str, required if is_several else [required])
+        conditions[str(column)] = tuple(texts)
     return conditions
 
 

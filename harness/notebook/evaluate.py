@@ -131,6 +131,21 @@ def evaluate(
         "retrievers": retriever_tables(retrievers),
         **more,
     }
+    try:
+        return _run_in_temporary_folder(tables, progress)
+    except InputError as error:
+        raise _with_argument_names(error, list(retrievers)) from None
+
+
+def _run_in_temporary_folder(
+    tables: Mapping[str, Any], progress: bool | None
+) -> NotebookResults:
+    """Run an experiment in a folder that is deleted with its results, or on an error.
+
+    Args:
+        tables: of the experiment.
+        progress: whether it is shown; None: in a terminal or a notebook.
+    """
     folder = tempfile.mkdtemp(prefix=TEMPORARY_PREFIX)
     try:
         with progress_display(progress) as watch:
@@ -142,10 +157,8 @@ def evaluate(
             )
             results.column_lines = tuple(guessed_column_lines(built.dataset))
             return results
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, InputError):
-            raise _with_argument_names(error, list(retrievers)) from None
         raise
 
 
