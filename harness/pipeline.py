@@ -10,7 +10,6 @@ from typing import Any
 from harness import records
 from harness.build.build import BuiltExperiment, build
 from harness.build.extras import all_extras_named
-from harness.build.shared_words import note_unshared_queries
 from harness.build.stored_vectors import import_stored_vectors
 from harness.dataset import Dataset
 from harness.evaluation.costs import price_points
@@ -88,10 +87,7 @@ def run_built(
                 judging, runs, built.dataset, meter, staging=staging, earlier=folder
             )
         built = built.with_claims(judged.claims)
-        noted = note_unshared_queries(built.dataset, built.retrievers)
-        manifest = describe_run(
-            loaded, built.resolved, noted, built.labels, runs=runs, folder=folder
-        )
+        manifest = describe_run(loaded, built, runs, folder)
         costs = records.write_costs(staging, runs, meter.stages())
         prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import records
+from harness.build.build import BuiltExperiment
+from harness.build.shared_words import note_unshared_queries
 from harness.dataset import Dataset, Labels
 from harness.experiment import LoadedExperiment
 from harness.identity import query_identity
@@ -12,7 +14,6 @@ from harness.records import (
     DataQuality,
     DatasetFacts,
     Manifest,
-    ResolvedExperiment,
     RetrieverOutcome,
     Run,
 )
@@ -23,10 +24,7 @@ from harness.stats.looks import nested_look_sizes
 
 def describe_run(
     loaded: LoadedExperiment,
-    resolved: ResolvedExperiment,
-    dataset: Dataset,
-    labels: GradedLabels,
-    *,
+    built: BuiltExperiment,
     runs: Sequence[Run],
     folder: Path,
 ) -> Manifest:
@@ -34,12 +32,13 @@ def describe_run(
 
     Args:
         loaded: the experiment.
-        resolved: the same with its defaults.
-        dataset: its data.
-        labels: its graded labels.
+        built: its data set, graded labels and retrievers.
         runs: the rankings.
         folder: of the results; earlier runs are in the folders beside it.
     """
+    resolved = built.resolved
+    labels = built.labels
+    dataset = note_unshared_queries(built.dataset, built.retrievers)
     manifest = Manifest(
         name=resolved.name,
         experiment=loaded.tables,

@@ -207,10 +207,11 @@ def key_path(where: str, keys: Iterable[int | str]) -> str:
 def _allowed_keys(model: Any, path: Iterable[int | str]) -> list[str]:
     """Return the keys of a table inside a model.
 
-    All tables of a list, and of a union, have the keys of one model.
+    All tables of a list, of a union, and below keys that the user chooses, have the
+    keys of one model.
     """
     for key in path:
-        if isinstance(key, str):
+        if key in model.model_fields:
             model = next(_models_in(model.model_fields[key].annotation))
     return [field.alias or name for name, field in model.model_fields.items()]
 

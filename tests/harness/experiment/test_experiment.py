@@ -148,6 +148,10 @@ FAULTS = [
     (other("x"), "has neither an encoder nor a kind"),
     (other("x", 'encoder = { kind = "hashng" }'), "did you mean 'hashing'?"),
     (dense(", dim = 3"), "encoder.dim: unknown key 'dim'"),
+    (
+        other("x", 'kind = "bm25"', 'filter = { f = { quer = "g" } }'),
+        "quer: unknown key 'quer' (did you mean 'query'?)",
+    ),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm26"]'), "uses unknown 'bm26'"),
     (other("f", 'kind = "fusion"', 'of = ["f", "bm25"]'), "in a circle: f"),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm25"]'), "each retriever once"),
