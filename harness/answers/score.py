@@ -67,7 +67,8 @@ def score_answers(
         vectors: text -> vector, for answer relevancy; empty without an encoder.
 
     Returns:
-        Only measures that are defined for at least one query of one system.
+        Only measures that are defined for at least one query of one system; the value
+        of a query for which one is not defined is NaN.
     """
     require_sacrebleu()
     rows: dict[tuple[str, str, str], float] = {}
@@ -123,7 +124,8 @@ def relevancy_texts(
 
 
 DEFAULT_ANSWER_MEASURES = ("ragchecker.recall", "ROUGE-L")
-"""The default primary measure: the first of these that is defined."""
+"""The default primary measure: the first of these that is defined, else the first of
+`ANSWER_MEASURES` that is."""
 
 
 class AnswerScoringOptions(NamedTuple):
@@ -158,25 +160,27 @@ def score_answers_folder(
 ) -> AnswerScores:
     """Compute every measure from the verdicts, and compare the systems.
 
-    The tables are written into the folder.
+    scores.csv, summary.csv and comparisons.csv are written into the folder; further
+    tests are of retrievers, so there is no tests.csv.
 
     Raises:
         InputError: there are no verdicts; there is no such measure, system or
-            tokenizer; no measure is defined for any answer.
+            tokenizer; no measure, or not the requested one, is defined for any answer.
+        BackendError: the encoder failed permanently.
     """
-    # Before the judge's model is loaded, and texts are embedded.
+    # What can be refused comes before the judge's model is loaded, and texts embedded.
     require_extras(experiment, allow_code=allow_code)
+    _check_measures(options.measures)
     inputs = read_answer_inputs(experiment, folder, allow_code=allow_code)
+    tokenizer = _find_tokenizer(inputs, options.tokenizer)
     meter = Meter()
     with Cache(default_cache_path()) as cache:
         judge = build_judge(inputs.judge, cache, meter)
         readings = _read_verdicts(folder, judge)
         vectors = _embed_relevancy_texts(inputs, readings, cache, meter)
-    tokenizer = _find_tokenizer(inputs, options.tokenizer)
     all_scores = score_answers(
         inputs.queries, inputs.systems, readings, tokenizer, vectors=vectors
     )
-    _check_measures(options.measures)
     if not all_scores.values:
         raise InputError(_no_measure_problem(folder, readings))
     declared = inputs.loaded.experiment

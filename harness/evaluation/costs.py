@@ -16,7 +16,7 @@ from harness.records import CostRow, Manifest, Results
 from retrievers.types import Floats, Price
 
 QUERY_STAGES = ("embed-queries", "search", "fuse", "rerank")
-"""The stages of every query; the other stages are of the corpus, and run once."""
+"""The stages that a query of a user passes; no other stage counts in its price."""
 PRICE_KEYS = {"embed-queries": "encoder.price", "rerank": "rerank.price"}
 """Stage of a query -> the key that states its price."""
 FREE_SEARCH_KINDS = ("dense", "sparse", "multivector", "qdrant-fusion", "bm25")
@@ -46,7 +46,10 @@ class RetrieverCost(NamedTuple):
     seconds: float
     """Wall time of indexing and searching in this run, without measuring latency."""
     vector_bytes: float | None
-    """Bytes of all vectors of its documents."""
+    """Bytes that searching its vectors needs in memory; 0 without vectors.
+
+    Other indexes are not measured. None if those of a dense part are unknown.
+    """
     price_keys: tuple[str, ...] = ()
     """Keys of the experiment that would state prices that are unknown."""
     is_cached: bool = False
@@ -54,14 +57,15 @@ class RetrieverCost(NamedTuple):
 
     @property
     def p50(self) -> float | None:
-        """Sum of the stages' medians."""
+        """Sum of the stages' medians, which stands for the median of a query."""
         return math.fsum(stage.p50 for stage in self.stages) if self.stages else None
 
     @property
     def p95(self) -> float | None:
-        """Sum of the stages' 95th percentiles, an upper bound.
+        """Sum of the stages' 95th percentiles, which stands for that of a query.
 
-        It assumes that all stages are slow for the same queries.
+        It is, if the same queries are slow in all stages. Else it is mostly too high,
+        and may be too low where slow queries are rare.
         """
         return math.fsum(stage.p95 for stage in self.stages) if self.stages else None
 
@@ -137,7 +141,7 @@ def fastest_of(costs: Mapping[str, RetrieverCost]) -> str | None:
 
 
 def is_clearly_faster(cost: RetrieverCost, other: RetrieverCost) -> bool:
-    """Whether 95 % of one's queries take less time than half of the other's."""
+    """Whether one's 95th percentile is below the other's median."""
     return cost.p95 is not None and other.p50 is not None and cost.p95 < other.p50
 
 
@@ -244,8 +248,8 @@ def _usd_per_million(rows: Sequence[CostRow], manifest: Manifest) -> float | Non
 def _stage_usd_per_million(row: CostRow, manifest: Manifest) -> float | None:
     """Return the dollars of one stage for a million queries; None if unknown.
 
-    The bill is divided by the texts that it is for. If all texts were cached, or in
-    parts of the index, their tokens are multiplied by the price.
+    The bill is divided by the texts that it is for. If nothing was billed, the tokens,
+    also those of cached texts, are multiplied by the price.
     """
     if _is_free(row, manifest):
         return 0.0
@@ -254,8 +258,11 @@ def _stage_usd_per_million(row: CostRow, manifest: Manifest) -> float | None:
     if not texts and row.stage == "search":
         texts = queries  # other retrievers need not count their queries
     billed_texts = texts - row.cached
-    # The texts of a reranker are pairs, and a query has many of them.
-    texts_per_query = texts / queries if row.stage == "rerank" and queries else 1
+    texts_per_query = 1.0
+    if row.stage == "rerank" and queries:
+        # Its texts are pairs, of which a query has many, in each trial.
+        trials = manifest.retrievers[row.retriever].provenance.answers.trials or 1
+        texts_per_query = texts / (queries * trials)
     if row.usd > 0 and billed_texts > 0:
         return row.usd / billed_texts * texts_per_query * 1e6
     return _usd_by_price(row, texts, texts_per_query, manifest) if texts else 0.0
@@ -300,7 +307,7 @@ def _stage_price(row: CostRow, manifest: Manifest) -> Price | None:
 
 
 def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
-    """Return the bytes of all vectors; None if those of a part are unknown."""
+    """Return the bytes of all vectors; None if those of a dense part are unknown."""
     total = 0.0
     for part in parts:
         facts = manifest.retrievers[part].provenance

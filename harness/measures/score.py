@@ -53,8 +53,10 @@ class MeasureValues:
     values: Floats
     """(measures, queries), read-only; NaN where a measure is undefined.
 
-    That is a measure by claims, of labelled spans, or of the user's own, for a query
-    that has no claims, no spans, or no labels.
+    Undefined are a measure by claims for a query without claims, or where an unknown
+    verdict decides, and ClaimPrecision of nothing returned; a measure of characters for
+    a query without labelled spans; one of the user's own for a query without labels,
+    unless the ranking is empty.
     """
     largest_grade: int
     """The largest grade in the judgments: the G of ERR."""
@@ -132,8 +134,8 @@ def measure_rankings(
 
     Raises:
         InputError: a document occurs twice in a ranking; exponential gain meets a grade
-            above 30; a measure needs groups, claims, passages or spans and there are
-            none.
+            above 30; a measure needs groups, claims, passages or spans, and the
+            argument is None; one of the user's own failed, or left its range.
 
     >>> measures = [parse_measure("P@2"), parse_measure("RR")]
     >>> measure_rankings(measures, {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()

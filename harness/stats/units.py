@@ -21,7 +21,10 @@ class Units:
     sizes: Floats
     """(units,): how many queries each unit has."""
     clustered: bool
-    """Whether queries belong together: by a declared field, or by equal texts."""
+    """Whether the units are clusters (`scoring/query_units.py` says which).
+
+    Each cluster may have one query all the same.
+    """
     weights: Floats | None = None
     """(n,): how much each query counts; None: all alike."""
 
@@ -40,7 +43,7 @@ class Units:
     def effective(self) -> float:
         """How many units of equal weight have as much information.
 
-        (sum w)^2 / sum w^2 over the units.
+        (sum w)^2 / sum w^2 over the units; one must have a weight.
         """
         totals = self.totals
         return math.fsum(totals) ** 2 / math.fsum(totals**2)
@@ -55,13 +58,16 @@ class Units:
         return self._sum_by_unit((scores.T * self.weights).T)
 
     def means(self, scores: Floats) -> Floats:
-        """Return the plain mean of (n,) scores within each unit: (units,)."""
+        """Return the mean of (n,) scores within each unit, without weights: (units,).
+
+        It is for ranks, which have no weights, and plans, which correct for them.
+        """
         if not self.clustered:
             return scores
         return self._sum_by_unit(scores) / self.sizes
 
     def select(self, mask: npt.NDArray[np.bool_]) -> Units:
-        """Return the units of some of the queries."""
+        """Return the units of the queries of a mask, numbered anew."""
         weights = None if self.weights is None else self.weights[mask]
         if not self.clustered:
             return single_units(int(mask.sum()), weights)

@@ -16,7 +16,8 @@ MIN_TIED_SHARE = 0.1
 """Share of the queries with several hits from which on ties of all hits are no
 chance."""
 MIN_RISING_SHARE = 0.5
-"""Share of the others of them above which rising scores make a run's order suspect."""
+"""Share of the queries that are not tied above which rising scores make a run's order
+suspect."""
 RANK_FIELD = 3
 """Position of the rank among the fields of a line."""
 RUN_FIELDS = 6
@@ -25,17 +26,17 @@ RUN_FIELDS = 6
 
 @dataclass(slots=True)
 class RunContradictions:
-    """The queries whose scores do not agree with their ranks."""
+    """The queries whose scores all tie, or never fall from first hit to last."""
 
     query_count: int = 0
     """How many queries have several hits."""
     tied: list[str] = field(default_factory=list)
     """Queries whose hits all have the same score."""
     rising: list[str] = field(default_factory=list)
-    """Queries whose scores rise from the first hit to the last."""
+    """Queries whose scores never fall from the first hit to the last, but rise."""
 
     def add(self, query_id: str, scores: npt.ArrayLike) -> None:
-        """Count a query by the scores of its hits, in the order of their ranks."""
+        """Count a query by the scores of its hits, as they were given: best first."""
         in_order = np.asarray(scores, dtype=np.float64)
         steps = in_order[1:] - in_order[:-1]  # np.diff takes four times as long
         if not len(steps):
@@ -67,9 +68,11 @@ def find_contradictions(
     Queries so few that it may be chance are left out.
 
     Args:
-        score_lists: query id and the scores of its hits, in the order of the file.
+        score_lists: query id and the scores of its hits, in the order in which they
+            were given. For hits without an order, only `tied` means anything.
         path: a file of TREC lines. If its ranks say that its lines are worst first,
-            scores that rise with the lines agree with them.
+            scores that rise with the lines agree with them. None: hits were given best
+            first.
     """
     contradictions = RunContradictions()
     for query_id, scores in score_lists:
@@ -87,7 +90,7 @@ def _is_worst_first(path: Path) -> bool:
     falls = 0
     rises = 0
     try:
-        _, block = next(iter(read_blocks(path, "")))
+        _, block = next(iter(read_blocks(path, remedy="")))  # its error is not shown
     except (StopIteration, InputError):
         return False
     last_ranks: dict[bytes, int] = {}

@@ -59,7 +59,8 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
         "zh": "chinese",
     }
 )
-"""Codes of ISO 639 -> names, which are Snowball's for the languages that it stems."""
+"""Codes of ISO 639 -> names: all languages that Snowball stems, by its names, and some
+that it does not."""
 MIN_LANGUAGE_PROBABILITY = 0.5
 """A language with at least this probability is detected: more than all others have."""
 MIN_LANGUAGE_SHARE = 0.9
@@ -72,6 +73,8 @@ _CODE_CORRECTIONS = {"und": "", "zxx": "", "nn": "no"}
 
 def detect_language(text: str) -> str:
     """Return the ISO 639 code of a text's language; empty if it is not clear.
+
+    `LANGUAGE_NAMES` need not have it.
 
     >>> detect_language("Der Vertrag ist nicht gültig.")
     'de'

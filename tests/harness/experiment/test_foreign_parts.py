@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.console.check_text import warning_text
-from harness.evaluation.costs import retriever_costs
+from harness.evaluation.costs import price_points, retriever_costs
 from harness.experiment import parse_experiment
 from harness.pipeline import run
 from harness.preflight.check import check_target
@@ -217,6 +217,29 @@ def test_an_equal_first_stage_costs_and_notes_the_same(tmp_path: Path) -> None:
         "truncated-query": 6,
     }
     assert ledger["again"].notes.items() >= ledger["plain"].notes.items()
+
+
+def test_trials_do_not_make_a_query_dearer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = (
+        "def search(queries, depth):\n    return [['apple', 'car'] for _ in queries]"
+    )
+    call = f'call = "{small.module(tmp_path, monkeypatch, search)}:search"'
+    rerank = 'rerank = { kind = "shorter", depth = 2 }'
+    reranked = block("reranked", call, rerank, "trials = 3", kind="python")
+    results = ran(tmp_path, BM25, reranked)
+    queries = len(small.QUERIES)
+    billed = [
+        row._replace(usd=0.5 * (row.texts - row.cached))
+        if row.stage == "rerank"
+        else row
+        for row in results.cost_rows
+        if (row.retriever, row.stage) != ("reranked", "search")  # its price is unknown
+    ]
+    assert {row.texts for row in billed if row.stage == "rerank"} == {3 * 2 * queries}
+    price = price_points(results.manifest, billed)["reranked"]
+    assert price.usd_per_million == pytest.approx(0.5 * 2 * 1e6)
 
 
 def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
