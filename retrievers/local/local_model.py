@@ -276,7 +276,8 @@ class LocalModel(Configured, Model):
     ) -> TokenCounts:
         """Return the tokens that the loaded model reads of texts, or pairs.
 
-        They are counted by the model's files, or else by its own tokenizer.
+        They are counted by the model's files, or else by its own tokenizer. Tokens that
+        fill a text up count as read.
         """
         reading = self._reading(role)
         all_tokens = text_limits.count_tokens(
@@ -372,6 +373,12 @@ class LocalModel(Configured, Model):
 
 
 def _next_call(positions: list[int], tokens: Counts) -> list[int]:
-    """Return the first positions that fit into one call; the first is the longest."""
+    """Return the first positions that fit into one call: at least the first.
+
+    Args:
+        positions: positions of texts in `tokens`, those of the longest first; a call
+            pads all of its texts to the first.
+        tokens: the tokens of each text.
+    """
     longest = max(1, int(tokens[positions[0]]))
     return positions[: max(1, MAX_CALL_TOKENS // longest)]

@@ -108,14 +108,14 @@ def loaded_reading(model: Any, tokenizer: Any, role: Role) -> RoleReading:
     For models whose tokenizer `reading_of_role` does not find.
 
     Args:
-        model: the model, which is not static.
+        model: the model. A static one has no limit: its `max_seq_length` is infinite.
         tokenizer: its tokenizer, which cuts nothing (`uncut_tokenizer`).
         role: the role of the texts.
     """
     reading = RoleReading(
         tokenizer=tokenizer,
         adds_special_tokens=True,
-        limit=model.max_seq_length or UNLIMITED_TOKENS,
+        limit=min(model.max_seq_length or UNLIMITED_TOKENS, UNLIMITED_TOKENS),
         min_tokens=0,
     )
     names = ("query_length", "document_length", "query_expansion")
