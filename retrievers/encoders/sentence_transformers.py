@@ -58,7 +58,7 @@ class SentenceTransformerEncoder(LocalEncoder):
     """  # noqa: D205
 
     kind = "sentence-transformers"
-    library = "SentenceTransformer"
+    class_name = "SentenceTransformer"
     supports_late_chunking: ClassVar[bool] = True
 
     query_prompt: str | None = None
@@ -311,7 +311,7 @@ class LearnedSparseEncoder(LocalEncoder):
 
     form: ClassVar[VectorForm] = "sparse"
     kind = "sparse-encoder"
-    library = "SparseEncoder"
+    class_name = "SparseEncoder"
 
     max_active_dims: PositiveInt | None = None
     """Keep so many of the largest weights of a text; left out, what the model's files
@@ -358,7 +358,7 @@ class LateInteractionEncoder(LocalEncoder):
 
     form: ClassVar[VectorForm] = "multivector"
     kind = "multivector-encoder"
-    library = "MultiVectorEncoder"
+    class_name = "MultiVectorEncoder"
     # Queries are padded, documents are not, with one tokenizer for both.
     threaded: ClassVar[bool] = False
 

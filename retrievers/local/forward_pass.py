@@ -30,7 +30,12 @@ def counts_tokens(model: Any) -> bool:
 
 
 def approximate_tokens(texts: Sequence[str], limit: int) -> Counts:
-    """Return about how many tokens of each text are read, by its characters."""
+    """Return about how many tokens of each text are read, by its characters.
+
+    Args:
+        texts: the texts.
+        limit: tokens that the model reads of a text, at most.
+    """
     characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     return np.minimum(characters // CHARACTERS_PER_TOKEN + 1, limit)
 
@@ -38,7 +43,7 @@ def approximate_tokens(texts: Sequence[str], limit: int) -> Counts:
 def encode_texts(
     model: Any, texts: Sequence[str], *, prompt: str, role: Role
 ) -> list[EncodedText]:
-    """Return the vector and the tokens of each text, by one forward pass.
+    """Return the vector and the tokens of each text, in order, by one forward pass.
 
     The library's `encode` does the same and returns no tokens, so that every text would
     be tokenised twice.

@@ -88,7 +88,8 @@ class LocalModel(Configured, Model):
     """A model on this machine, which is loaded at its first use."""
 
     expands: ClassVar[bool] = True
-    library: ClassVar[text_limits.ModelClass]
+    class_name: ClassVar[text_limits.ModelClass]
+    """The class of sentence-transformers that its models are trained as."""
     kind: ClassVar[str]
     table_name: ClassVar[str] = "encoder"
     """The table of the experiment with the options."""
@@ -126,7 +127,9 @@ class LocalModel(Configured, Model):
     def weights(self) -> Weights:
         """The source of its weights."""
         return Weights(
-            self.model, self.revision, organization=ORGANIZATIONS.get(self.library, "")
+            self.model,
+            self.revision,
+            organization=ORGANIZATIONS.get(self.class_name, ""),
         )
 
     @property
@@ -199,7 +202,7 @@ class LocalModel(Configured, Model):
 
     def _class(self) -> text_limits.ModelClass:
         """Return the class of sentence-transformers that loads the model."""
-        return self.library
+        return self.class_name
 
     @cached_property
     def _loaded(self) -> LoadedModel:
@@ -273,7 +276,8 @@ class LocalModel(Configured, Model):
     ) -> TokenCounts:
         """Return the tokens that the loaded model reads of texts, or pairs.
 
-        They are counted by the model's files, or else by its own tokenizer.
+        They are counted by the model's files, or else by its own tokenizer. Tokens that
+        fill a text up count as read.
         """
         reading = self._reading(role)
         all_tokens = text_limits.count_tokens(
@@ -289,13 +293,8 @@ class LocalModel(Configured, Model):
             reading = text_limits.reading_of_role(folder, role)
             if reading.tokenizer is not None:
                 return reading
-        model_limit = self._loaded.model.max_seq_length
-        return text_limits.RoleReading(
-            tokenizer=self._loaded.tokenizer,
-            adds_special_tokens=True,
-            limit=model_limit or text_limits.UNLIMITED_TOKENS,
-            min_tokens=0,
-        )
+        loaded = self._loaded
+        return text_limits.loaded_reading(loaded.model, loaded.tokenizer, role)
 
     def _run(
         self,
@@ -360,20 +359,26 @@ class LocalModel(Configured, Model):
     def _check_trained(self) -> None:
         """Raise InputError if the model's files are of another type of model."""
         folder = self.weights.snapshot
-        if folder is None or text_limits.is_trained_as(folder, self.library):
+        if folder is None or text_limits.is_trained_as(folder, self.class_name):
             return
         reason = "layers with random weights would be put on top of it"
-        if self.library == "SentenceTransformer":
+        if self.class_name == "SentenceTransformer":
             reason = (
                 "it scores pairs, as a reranker does, "
                 "and its numbers of single texts mean nothing"
             )
-        problem = f"{self.weights.name_as_written} is not a {self.library}: {reason}"
-        remedy = f"name a model that was trained as a {self.library}"
+        problem = f"{self.weights.name_as_written} is not a {self.class_name}: {reason}"
+        remedy = f"name a model that was trained as a {self.class_name}"
         raise InputError(Problem("model", problem, remedy))
 
 
 def _next_call(positions: list[int], tokens: Counts) -> list[int]:
-    """Return the first positions that fit into one call; the first is the longest."""
+    """Return the first positions that fit into one call: at least the first.
+
+    Args:
+        positions: positions of texts in `tokens`, those of the longest first; a call
+            pads all of its texts to the first.
+        tokens: the tokens of each text.
+    """
     longest = max(1, int(tokens[positions[0]]))
     return positions[: max(1, MAX_CALL_TOKENS // longest)]

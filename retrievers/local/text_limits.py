@@ -1,7 +1,9 @@
 """How a local model reads texts, by its files.
 
 Without loading the model: prompts, the limit of tokens, the tokenizer that counts them,
-and for which class of sentence-transformers it was trained.
+and for which class of sentence-transformers it was trained. `folder` is the folder of
+the whole model. A missing file counts as one without settings; a damaged file raises
+InputError.
 """
 
 import json
@@ -13,12 +15,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from retrievers.embedded import Role
+from retrievers.errors import InputError, Problem
 from retrievers.texts.token_estimate import Counts, Tokens, estimate_tokens
 
 ModelClass = Literal[
     "CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"
 ]
-"""Classes of sentence-transformers."""
+"""Classes of sentence-transformers: a MultiVectorEncoder is late interaction (ColBERT),
+a SentenceTransformer has one dense vector of a text."""
 ROLE_PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
@@ -33,59 +37,122 @@ LIMIT_KEY_BY_FILE = {
     "config": "max_position_embeddings",
 }
 """File without .json -> its key with a limit of tokens; the smallest of them counts."""
+_DAMAGED_FILE_REMEDY = "download the model again, or save it again"
 
 
 class RoleReading(NamedTuple):
-    """How one role's texts are read."""
+    """How a model reads the texts of a role, which are counted with their prompts."""
 
     tokenizer: Any
-    """The model's tokenizer; None if `tokenizers` reads none from its files."""
+    """The model's tokenizer, of the library `tokenizers` or `transformers`; cuts and
+    pads nothing. None if the folder has no tokenizer.json, or is a ColBERT model that
+    PyLate or Stanford's library has saved."""
     adds_special_tokens: bool
-    """Whether the tokenizer adds its marks around a text."""
+    """Whether the tokenizer adds its marks ([CLS], [SEP]) around a text."""
     limit: int
-    """Tokens of a text that are read, at most."""
+    """Tokens of a text that are read, at most, marks included; UNLIMITED_TOKENS or more
+    if all are, or the limit is unknown."""
     min_tokens: int
-    """Tokens that are read of a shorter text, which is filled up; 0 if it is not."""
+    """Tokens that are read of a shorter text, which is filled up to them; 0 if it is
+    not."""
 
 
 class _FirstModule(NamedTuple):
-    """The module of a model that reads texts."""
+    """The module of a model that reads texts; later ones read its vectors."""
 
     folder: Path
+    """The folder with its tokenizer and settings."""
     type_name: str
+    """Its class with its package: "….modules.Transformer"; empty if the model
+    has no modules.json."""
 
 
 def reading_of_role(folder: Path, role: Role) -> RoleReading:
-    """Return how a model in a folder reads the texts of a role."""
+    """Return how a model in a folder reads the texts of a role.
+
+    A ColBERT model that PyLate or Stanford's library has saved gets its prompts, some
+    tokens and its lengths from sentence-transformers as it is loaded: until then its
+    tokenizer is None and its limit unknown.
+
+    Raises:
+        InputError: a file of the model is damaged.
+    """
+    if _is_foreign_colbert(folder):
+        return RoleReading(
+            tokenizer=None,
+            adds_special_tokens=True,
+            limit=UNLIMITED_TOKENS,
+            min_tokens=0,
+        )
     module = _first_module(folder, role)
-    is_static = module.type_name.endswith("StaticEmbedding")
-    settings = _read_json(module.folder / "sentence_bert_config.json")
-    expansion: dict[str, Any] = {}
-    if role == "query":
-        expansion = settings.get("query_expansion") or {}
-    role_limit = settings.get(f"{role}_length")
-    if expansion.get("strategy") == "fixed":
-        role_limit = expansion.get("length")
-    limit = UNLIMITED_TOKENS
-    if not is_static:
-        limit = _read_limit(module.folder)
     tokenizer = None
     tokenizer_file = module.folder / "tokenizer.json"
     if tokenizer_file.is_file():
-        modified_at = tokenizer_file.stat().st_mtime_ns
-        tokenizer = load_tokenizer(tokenizer_file, modified_at)
-    # As in ColBERT: queries are filled up with mask tokens, which the model may read.
-    is_padded = expansion.get("attend")
-    return RoleReading(
+        tokenizer = read_tokenizer(
+            tokenizer_file, option="model", remedy=_DAMAGED_FILE_REMEDY
+        )
+    is_static = module.type_name.endswith("StaticEmbedding")
+    reading = RoleReading(
         tokenizer=tokenizer,
         adds_special_tokens=not is_static,
-        limit=min(limit, role_limit or limit),
-        min_tokens=expansion.get("length", 0) if is_padded else 0,
+        limit=UNLIMITED_TOKENS if is_static else _read_limit(module.folder),
+        min_tokens=0,
     )
+    settings = _read_json(module.folder / "sentence_bert_config.json")
+    return _with_role_lengths(reading, role, settings)
+
+
+def loaded_reading(model: Any, tokenizer: Any, role: Role) -> RoleReading:
+    """Return how a loaded model of sentence-transformers reads the texts of a role.
+
+    For models whose tokenizer `reading_of_role` does not find.
+
+    Args:
+        model: the model. A static one has no limit: its `max_seq_length` is infinite.
+        tokenizer: its tokenizer, which cuts nothing (`uncut_tokenizer`).
+        role: the role of the texts.
+    """
+    reading = RoleReading(
+        tokenizer=tokenizer,
+        adds_special_tokens=True,
+        limit=min(model.max_seq_length or UNLIMITED_TOKENS, UNLIMITED_TOKENS),
+        min_tokens=0,
+    )
+    names = ("query_length", "document_length", "query_expansion")
+    settings = {name: getattr(model[0], name, None) for name in names}
+    return _with_role_lengths(reading, role, settings)
+
+
+def _with_role_lengths(
+    reading: RoleReading, role: Role, settings: Mapping[str, Any]
+) -> RoleReading:
+    """Return a reading with the lengths that a MultiVectorEncoder has for a role.
+
+    Args:
+        reading: the reading without them.
+        role: the role.
+        settings: settings of the module that reads the texts, by the names of
+            sentence-transformers: `query_length` and `document_length`, limits of a
+            role, and `query_expansion`, by which queries are filled up to `length`
+            with mask tokens. The model reads these if `attend` is true; the `strategy`
+            "fixed" also cuts longer queries to `length`. Other classes have none.
+    """
+    limit = settings.get(f"{role}_length") or reading.limit
+    expansion: Mapping[str, Any] = {}
+    if role == "query":
+        expansion = settings.get("query_expansion") or {}
+    if expansion.get("strategy") == "fixed":
+        limit = expansion["length"]
+    min_tokens = expansion["length"] if expansion.get("attend") else 0
+    return reading._replace(limit=min(limit, reading.limit), min_tokens=min_tokens)
 
 
 def _first_module(folder: Path, role: Role) -> _FirstModule:
-    """Return the module that reads a role's texts, by the routes of a router."""
+    """Return the module that reads a role's texts: the first, or a router's choice.
+
+    A router has modules of its own for each role, its routes. A role without a route
+    takes the default one, else the first.
+    """
     modules = _read_json(folder / "modules.json") or [{"path": ""}]
     module_folder = folder / modules[0].get("path", "")
     type_name = str(modules[0].get("type", ""))
@@ -104,15 +171,20 @@ def _first_module(folder: Path, role: Role) -> _FirstModule:
 def count_role_tokens(
     folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool = False
 ) -> Tokens:
-    """Return the tokens that a model in a folder reads of each text.
+    """Return the tokens that a model in a folder reads of each text, in their order.
 
-    They are an estimate if its tokenizer cannot be read.
+    They are counted, then raised to the length to which the model fills up shorter
+    texts, and lowered to its limit. Without the tokenizer (see RoleReading) they are an
+    estimate of the whole text: no limit is applied, and `whole` changes nothing.
 
     Args:
         folder: the folder with the model's files; None if they are not on this machine.
         role: the role of the texts.
         texts: the texts, with their prompts.
-        whole: whether to count also what is beyond the limit.
+        whole: whether to count a text as it is: all tokens, and none that fill it up.
+
+    Raises:
+        InputError: a file of the model is damaged.
     """
     reading = None if folder is None else reading_of_role(folder, role)
     if reading is None or reading.tokenizer is None:
@@ -124,9 +196,10 @@ def count_role_tokens(
 
 
 def uncut_tokenizer(model: Any) -> Any:
-    """Return a copy of a loaded model's tokenizer that cuts nothing.
+    """Return a copy of a loaded model's tokenizer that cuts and pads nothing.
 
-    If the library cannot copy it, it is the tokenizer itself.
+    A tokenizer that the library `tokenizers` cannot copy is returned itself:
+    `count_tokens` has it cut nothing.
     """
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
     if not hasattr(tokenizer, "to_str"):
@@ -140,12 +213,12 @@ def count_tokens(
     *,
     special: bool = True,
 ) -> Counts:
-    """Return the tokens of whole texts, or pairs.
+    """Return the tokens of each whole text, or pair, in their order.
 
     Args:
-        tokenizer: one of the library `tokenizers`, or one of `transformers` that has
-            none of those inside.
-        texts: the texts, or pairs.
+        tokenizer: a tokenizer of the library `tokenizers` that cuts and pads nothing,
+            or a tokenizer of `transformers` that is written in Python.
+        texts: the texts, or pairs; at least one.
         special: whether to count the marks around a text.
     """
     if hasattr(tokenizer, "encode_batch_fast"):
@@ -161,12 +234,17 @@ def count_tokens(
 
 
 def stored_prompts(folder: Path | None) -> dict[str, str | None]:
-    """Return the prompts in a model's files."""
+    """Return the prompts in a model's files: name -> what is put before a text.
+
+    Empty if there are none, or the files are not on this machine (`folder` is None).
+    """
     return dict(read_model_settings(folder).get("prompts") or {})
 
 
 def prompt_of_role(prompts: Mapping[str, str | None] | None, role: Role) -> str:
     """Return a role's prompt among those of a model; empty if it has none.
+
+    A prompt of None counts as absent.
 
     >>> prompt_of_role({"query": "search: ", "passage": "text: "}, "document")
     'text: '
@@ -178,40 +256,58 @@ def prompt_of_role(prompts: Mapping[str, str | None] | None, role: Role) -> str:
     return ""
 
 
-def is_trained_as(folder: Path, library: ModelClass) -> bool:
-    """Return whether a model's files are of such a class, by what they say of it.
+def is_trained_as(folder: Path, class_name: ModelClass) -> bool:
+    """Return whether a class of sentence-transformers fits a model, by its files.
 
-    If they are not, sentence-transformers adds layers with random weights, and only
-    logs it.
+    A SentenceTransformer is anything but a cross-encoder. Of the other classes, False
+    means that sentence-transformers would add layers with random weights, and only log
+    it. A model whose files name no class (config.json: `architectures`; settings of
+    sentence-transformers: `model_type`) may be a SentenceTransformer or a CrossEncoder,
+    not one of the others.
     """
     model_type = read_model_settings(folder).get("model_type")
+    # Without modules.json it is one model of transformers, which config.json names.
     is_bare = not (folder / "modules.json").is_file()
-    architectures = _read_json(folder / "config.json").get("architectures") or []
+    architectures = _read_architectures(folder)
     is_classifier = _has_suffix(architectures, "ForSequenceClassification")
     is_masked = _has_suffix(architectures, "ForMaskedLM")
-    match library:
+    match class_name:
         case "SentenceTransformer":
             is_bare_classifier = is_bare and is_classifier
             return model_type != "CrossEncoder" and not is_bare_classifier
         case "CrossEncoder":
             # A model without a head has an architecture such as BertModel.
             has_head = any("For" in name for name in architectures)
-            if model_type == library:
+            if model_type == class_name:
                 return True
             if _is_static(folder) or (model_type and not is_bare):
                 return False
             return not architectures or (has_head and not is_masked)
         case "SparseEncoder":
-            return model_type == library or (is_masked and is_bare)
+            return model_type == class_name or (is_masked and is_bare)
         case "MultiVectorEncoder":
-            is_colbert = _has_suffix(architectures, "HF_ColBERT")
+            # For example ColPaliForRetrieval.
             is_retriever = _has_suffix(architectures, "ForRetrieval")
-            has_type = model_type in (library, "ColBERT")
-            return has_type or is_colbert or is_retriever
+            is_colbert = model_type == class_name or _is_foreign_colbert(folder)
+            return is_colbert or is_retriever
+
+
+def _is_foreign_colbert(folder: Path) -> bool:
+    """Return whether PyLate or Stanford's library has saved a model.
+
+    Models of PyLate that were saved before sentence-transformers 5 do not name their
+    class; their settings show it.
+    """
+    settings = read_model_settings(folder)
+    is_pylate = settings.get("model_type") == "ColBERT" or "query_prefix" in settings
+    return is_pylate or _has_suffix(_read_architectures(folder), "HF_ColBERT")
 
 
 def has_token_vectors(folder: Path) -> bool:
-    """Return whether a model gives a vector for each token: any that is not static."""
+    """Return whether a model gives a vector for each token: any that is not static.
+
+    A static model looks up a vector for each word piece, and gives their mean.
+    """
     return not _is_static(folder)
 
 
@@ -222,12 +318,19 @@ def _is_static(folder: Path) -> bool:
     return module.type_name.endswith("StaticEmbedding") or is_distilled
 
 
+def _read_architectures(folder: Path) -> Sequence[str]:
+    """Return the names of classes of transformers in config.json; empty if none."""
+    settings = _read_json(folder / "config.json")
+    architectures: Sequence[str] = settings.get("architectures") or ()
+    return architectures
+
+
 def _has_suffix(names: Sequence[str], suffix: str) -> bool:
     return any(name.endswith(suffix) for name in names)
 
 
 def _read_limit(folder: Path) -> int:
-    """Return the smallest limit of tokens in a folder's files."""
+    """Return the smallest limit of tokens in the files of a module's folder."""
     limits = []
     for name, key in LIMIT_KEY_BY_FILE.items():
         limit = _read_json(folder / f"{name}.json").get(key)
@@ -236,35 +339,66 @@ def _read_limit(folder: Path) -> int:
     return int(min(limits, default=UNLIMITED_TOKENS))
 
 
-@lru_cache(maxsize=8)
-def load_tokenizer(file: Path, modified_at: int) -> Any:
-    """Return the tokenizer of a file, read once until the file changes.
+def read_tokenizer(file: Path, *, option: str, remedy: str) -> Any:
+    """Return the tokenizer of a file, which cuts and pads nothing.
 
-    Documents that are cut by tokens need it for every passage.
+    It is read once until the file changes, since documents that are cut by tokens need
+    it for every passage: who has it may not change it.
 
     Args:
-        file: the file.
-        modified_at: when it was changed; not read, but part of the cache's key.
+        file: a tokenizer.json, which exists.
+        option: the option in an error message.
+        remedy: what to do if it is damaged.
+
+    Raises:
+        InputError: the file cannot be read.
     """
+    try:
+        return _load_tokenizer(file, file.stat().st_mtime_ns)
+    except Exception as error:  # the library raises no narrower type
+        raise _damaged_file(file, error, option=option, remedy=remedy) from None
+
+
+@lru_cache(maxsize=8)
+def _load_tokenizer(file: Path, modified_at: int) -> Any:
+    """Return the tokenizer of a file; the time of its last change is a cache key."""
     from tokenizers import Tokenizer
 
     return _without_cuts(Tokenizer.from_file(str(file)))
 
 
 def _without_cuts(tokenizer: Any) -> Any:
-    """Return a tokenizer that is set to cut and pad nothing."""
+    """Set a tokenizer to cut and pad nothing, and return it."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 def read_model_settings(folder: Path | None) -> Any:
-    """Return the settings that sentence-transformers has saved with a model."""
+    """Return the settings that sentence-transformers has saved with a model.
+
+    Empty if there are none, or the files are not on this machine (`folder` is None).
+    """
     if folder is None:
         return {}
     return _read_json(folder / "config_sentence_transformers.json")
 
 
-def _read_json(path: Path) -> Any:
+def _read_json(file: Path) -> Any:
     """Return the content of a file; an empty table if there is no file."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not file.is_file():
+        return {}
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        remedy = _DAMAGED_FILE_REMEDY
+        raise _damaged_file(file, error, option="model", remedy=remedy) from None
+
+
+def _damaged_file(
+    file: Path, error: Exception, *, option: str, remedy: str
+) -> InputError:
+    reason = str(error).splitlines()[0]
+    return InputError(
+        Problem(option, f"{str(file)!r} cannot be read: {reason}", remedy)
+    )

@@ -75,7 +75,7 @@ class CrossEncoderReranker(LocalReranker):
     """  # noqa: D205
 
     kind = "cross-encoder"
-    library = "CrossEncoder"
+    class_name = "CrossEncoder"
 
     @property
     def fingerprint(self) -> str:
@@ -142,7 +142,7 @@ class LateInteractionReranker(LocalReranker):
     """  # noqa: D205
 
     kind = "late-interaction"
-    library = "SentenceTransformer"
+    class_name = "SentenceTransformer"
     # Queries may be padded, documents are not, with one tokenizer for both.
     threaded = False
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.local.text_limits import count_tokens, load_tokenizer
+from retrievers.local.text_limits import count_tokens, read_tokenizer
 from retrievers.local.weights import HUB_NAME_PATTERN, Weights
 from retrievers.options.placeholders import expand
 from retrievers.texts.token_estimate import Counts, TokenCounter
@@ -68,17 +68,13 @@ def context_token_counter(tokenizer: str) -> TokenCounter:
 
 
 def _read_tokenizer(tokenizer: str) -> Any:
-    where = "budget.tokenizer"
+    option = "budget.tokenizer"
     remedy = "name a tokenizer.json, or a model's folder that has one"
     file = _tokenizer_file(tokenizer)
     if file is None or not file.is_file():
         problem = f"{tokenizer!r} is no tokenizer on this machine"
-        raise InputError(Problem(where, problem, remedy))
-    try:
-        return load_tokenizer(file, file.stat().st_mtime_ns)
-    except Exception as error:  # the library raises no narrower type
-        problem = f"{str(file)!r} cannot be read: {str(error).splitlines()[0]}"
-        raise InputError(Problem(where, problem, remedy)) from None
+        raise InputError(Problem(option, problem, remedy))
+    return read_tokenizer(file, option=option, remedy=remedy)
 
 
 def _tokenizer_file(tokenizer: str) -> Path | None:

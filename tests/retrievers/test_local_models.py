@@ -22,6 +22,7 @@ from retrievers.local import local_model
 from retrievers.local.local_model import LocalModel
 from retrievers.local.weights import OFFLINE_MODEL, Weights
 from retrievers.meter import Call, Meter, Stop, single_call
+from retrievers.options.user_code import NamedObject
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 from retrievers.texts.token_estimate import estimate_tokens
 from tests.support import tiny
@@ -57,6 +58,12 @@ LATE = {
     "attending": lambda folder: tiny.colbert(folder, attend=True),
     "plain": lambda folder: tiny.colbert(folder, expansion=False),
 }
+FOREIGN = {
+    "pylate": tiny.pylate,
+    "older-pylate": lambda folder: tiny.pylate(folder, names_class=False),
+    "stanford": tiny.stanford_colbert,
+}
+"""Late interaction that other libraries have saved."""
 FORMS = {
     **dict.fromkeys(DENSE, (SentenceTransformerEncoder, "SentenceTransformer")),
     **dict.fromkeys(SPARSE, (LearnedSparseEncoder, "SparseEncoder")),
@@ -71,7 +78,8 @@ def models(tmp_path_factory):
 
     def model(name):
         if name not in folders:
-            folders[name] = (DENSE | SPARSE | LATE)[name](tmp_path_factory.mktemp(name))
+            make = (DENSE | SPARSE | LATE | FOREIGN)[name]
+            folders[name] = make(tmp_path_factory.mktemp(name))
         return str(folders[name])
 
     return model
@@ -174,6 +182,67 @@ def test_the_longest_text_is_read_to_the_models_limit(models, name, role, count)
     """It has 16 words and two marks."""
     embedded = ours(models, name).embed(TEXTS, role, single_call())
     assert embedded.tokens[5] == count
+
+
+def foreign(models, name):
+    return LateInteractionEncoder(models(name), device="cpu")
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_colbert_of_another_library_is_read_as_sentence_transformers_does(
+    models, name, role
+):
+    from sentence_transformers import MultiVectorEncoder
+
+    model = MultiVectorEncoder(models(name), device="cpu")
+    features = model.preprocess(TEXTS, prompt=model.prompts[role], task=role)
+    expected = features["attention_mask"].sum(dim=1).tolist()
+    embedded = foreign(models, name).embed(TEXTS, role, single_call())
+    assert embedded.tokens.tolist() == expected
+    # The prompt, 16 words and two marks, of which 8 or 10 are read.
+    assert embedded.truncated_tokens[5] == (11 if role == "query" else 9)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", FOREIGN)
+def test_tokens_of_a_colbert_of_another_library_are_estimated(
+    models, name, role, unloadable
+):
+    unloadable()
+    encoder = foreign(models, name)
+    assert not encoder.count(TEXTS, role).exact
+    assert not encoder.count_whole(TEXTS, role).exact
+    assert encoder.token_limit is None
+
+
+def test_a_colbert_without_files_is_read_as_by_its_files(models):
+    model = NamedObject.wrap(library(models, "attending"))
+    encoder = LateInteractionEncoder(model, device="cpu")
+    by_files = ours(models, "attending")
+    for role in ROLES:
+        embedded = encoder.embed(TEXTS, role, single_call())
+        expected = by_files.embed(TEXTS, role, single_call())
+        assert embedded.tokens.tolist() == expected.tokens.tolist()
+        truncated_tokens = expected.truncated_tokens.tolist()
+        assert embedded.truncated_tokens.tolist() == truncated_tokens
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tokenizer.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+    ],
+)
+@pytest.mark.parametrize("content", ["", '{"model":'])
+def test_a_damaged_file_of_a_model_is_one_sentence(models, tmp_path, name, content):
+    copy = shutil.copytree(models("colbert"), tmp_path / "model")
+    (copy / name).write_text(content)
+    message = f"'.*{name}' cannot be read: .* \\(download the model again, or save it"
+    with pytest.raises(InputError, match=message):
+        LateInteractionEncoder(str(copy), device="cpu").count(TEXTS, "document")
 
 
 @pytest.mark.parametrize(

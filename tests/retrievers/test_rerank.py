@@ -58,6 +58,11 @@ def colbert(tmp_path_factory):
     return tiny.colbert(tmp_path_factory.mktemp("colbert"))
 
 
+@pytest.fixture(scope="module")
+def older_pylate(tmp_path_factory):
+    return tiny.pylate(tmp_path_factory.mktemp("pylate"), names_class=False)
+
+
 def reranker(folder, cache, cls=CrossEncoderReranker, **more):
     model = cls(str(folder), **{"device": "cpu", "depth": 3, **more})
     return reranking(
@@ -176,7 +181,12 @@ def of_its_own(folder, query, text):
 
 
 @pytest.mark.parametrize(
-    ("model", "theirs"), [("bi_encoder", max_sim), ("colbert", of_its_own)]
+    ("model", "theirs"),
+    [
+        ("bi_encoder", max_sim),
+        ("colbert", of_its_own),
+        ("older_pylate", of_its_own),
+    ],
 )
 def test_scores_by_token_vectors_equal_those_of_single_texts(
     request, cache, model, theirs

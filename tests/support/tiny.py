@@ -1,5 +1,6 @@
 """Tiny transformers with random weights, made by the tests that want one."""
 
+import json
 from pathlib import Path
 
 WORDS = (
@@ -211,3 +212,56 @@ def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Pa
     ]
     prompts = {"query": "query ", "document": "passage "}
     return _kept(MultiVectorEncoder(modules=modules, prompts=prompts), folder)
+
+
+def pylate(folder: Path, *, names_class: bool = True) -> Path:
+    """Save the model of `colbert` as PyLate does: prompts and lengths are elsewhere.
+
+    It named its class only since sentence-transformers 5.
+    """
+    model = colbert(folder)
+    body_file = model / "sentence_bert_config.json"
+    body_settings = json.loads(body_file.read_text())
+    del body_settings["document_length"], body_settings["query_expansion"]
+    body_file.write_text(json.dumps(body_settings))
+    modules_file = model / "modules.json"
+    body_and_dense = json.loads(modules_file.read_text())[:2]
+    modules_file.write_text(json.dumps(body_and_dense))
+    settings = {
+        "prompts": {},
+        "query_prefix": "query ",
+        "document_prefix": "passage ",
+        "query_length": 8,
+        "document_length": 10,
+        "do_query_expansion": True,
+        "attend_to_expansion_tokens": False,
+        "skiplist_words": ["the"],
+    }
+    if names_class:
+        settings["model_type"] = "ColBERT"
+    settings_file = model / "config_sentence_transformers.json"
+    settings_file.write_text(json.dumps(settings))
+    return model
+
+
+def stanford_colbert(folder: Path) -> Path:
+    """Save a ColBERT as Stanford's library does, with the lengths of `colbert`."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    _saved(folder, "BertModel", 6, initializer_range=0.3)
+    config_file = folder / "config.json"
+    config = json.loads(config_file.read_text())
+    config_file.write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
+    weights_file = folder / "model.safetensors"
+    weights = {f"bert.{name}": rows for name, rows in load_file(weights_file).items()}
+    weights["linear.weight"] = torch.rand(16, 32) - 0.5
+    save_file(weights, weights_file, metadata={"format": "pt"})
+    metadata = {
+        "query_maxlen": 8,
+        "doc_maxlen": 10,
+        "query_token_id": "query",
+        "doc_token_id": "passage",
+    }
+    (folder / "artifact.metadata").write_text(json.dumps(metadata))
+    return folder
