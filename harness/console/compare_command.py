@@ -106,9 +106,9 @@ def compare(
     all folders share. The per-query scores of any tool can be compared, too: a CSV file
     with retriever, query_id, measure, value.
     """  # noqa: D205
+    from harness.console.listed_lines import read_listed_lines
     from harness.records.data_sets_csv import holds_sets
     from harness.scoring.declared_settings import read_declared_settings
-    from harness.scoring.foreign_csv import read_query_ids
 
     refuse_two_formats(form, as_json=as_json)
     paths = [qrels, *(runs or ())]
@@ -119,7 +119,7 @@ def compare(
     settings = _override_settings(
         declared.settings, test=test, correction=correction, margin=margin
     )
-    query_ids = read_query_ids(queries) if queries else None
+    query_ids = read_listed_lines(queries, "query id") if queries else None
     label_options = {"--grades": grades, "--skip-no-relevant": skip_no_relevant}
     output = OutputOptions(form, as_json, explain, report)
     if qrels.suffix.lower() == ".csv":

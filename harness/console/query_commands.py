@@ -54,6 +54,7 @@ def draft(
     """Let a model write queries from sampled documents, and write the page on which a
     person keeps or drops them.
     """  # noqa: D205
+    from harness.console.listed_lines import read_listed_lines
     from harness.dataset import parse_reference
     from harness.dataset.load import load_documents
     from harness.labels.chat_access import JudgeModel, chat_forecast_sentence, open_chat
@@ -65,7 +66,6 @@ def draft(
     from harness.labels.judging_page import JudgingPageOptions, write_judging_page
     from harness.labels.keep_drafts import drafts_pool, write_drafts
     from harness.labels.pool import check_new_file
-    from harness.scoring.foreign_csv import read_query_ids
     from retrievers.files.text_files import exclusive_lock
 
     page = output.with_suffix(".html")
@@ -74,7 +74,7 @@ def draft(
         remedy = "name the drafts otherwise: .jsonl"
         raise InputError(Problem("--output", problem, remedy))
     documents = load_documents(parse_reference(dataset))
-    example_queries = read_query_ids(examples) if examples else ()
+    example_queries = read_listed_lines(examples, "example query") if examples else ()
     prompts = draft_prompts(documents, count, example_queries, seed)
     model = JudgeModel(llm, base_url, key_name, price, max_cost)
     with open_chat(model) as (chat, meter):

@@ -39,18 +39,18 @@ def score(
     """Score rankings: anyone's TREC files, or a results folder by other measures.
     Nothing is embedded.
     """  # noqa: D205
+    from harness.console.listed_lines import read_listed_lines
     from harness.evaluation.evaluate import summarize_retrievers
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
     from harness.scoring.declared_settings import read_declared_settings
-    from harness.scoring.foreign_csv import read_query_ids
     from harness.writing.evaluation_tables import summary_rows
 
     refuse_two_formats(form, as_json=as_json)
     conventions = RunConventions(
         skip_no_relevant,
         intersection,
-        read_query_ids(queries) if queries else None,
+        read_listed_lines(queries, "query id") if queries else None,
         "double" if double else "single",
     )
     paths = [qrels, *(runs or ())]

@@ -9,7 +9,6 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.settings import NO_ROWS_REMEDY
-from harness.dataset.text_rows import read_text
 from harness.scoring.score_table import scores_from_rows
 from harness.scoring.scores import Scores
 from retrievers.errors import InputError, Problem
@@ -29,37 +28,37 @@ def read_score_file(path: Path) -> Scores:
     empty value, NaN or null is undefined.
 
     Raises:
-        InputError: with every line that cannot be read, a score that occurs twice, or a
-            column that is missing.
+        InputError: a column is missing; else with every line that cannot be read, lacks
+            a name, or has a score that an earlier line has; or there is no line.
     """
     problems = ReadProblems()
     scores: dict[tuple[str, str, str], float] = {}
-    for row in _read_lines(path):
-        where = f"{path}:{row.location.line or 0}"
-        retriever, query_id, measure, text = map(row.cells.get, SCORE_FILE_COLUMNS)
-        if not retriever or not query_id or not measure or text is None:
-            problem = "lacks a retriever, a query_id, a measure or a value"
-            problems.add(where, problem, "one score a line")
+    for row in _read_rows(path, problems):
+        retriever, query_id, measure, value = map(row.cells.get, SCORE_FILE_COLUMNS)
+        if not retriever or not query_id or not measure:
+            problem = "lacks a retriever, a query_id or a measure"
+            problems.add(row.location, problem, "one score a line")
             continue
-        score = _parse_score(text)
+        score = _parse_score(str(value))
         if score is None:
             remedy = f"a number of at most {MAX_SCORE:g}; empty where undefined"
-            problems.add(where, f"{text!r} is not a score", remedy)
+            problems.add(row.location, f"{value!r} is not a score", remedy)
         elif (retriever, query_id, measure) in scores:
             problem = f"{retriever} has two scores of {measure} for query {query_id!r}"
-            problems.add(where, problem, "keep one")
+            problems.add(row.location, problem, "keep one")
         else:
             scores[retriever, query_id, measure] = score
     if problems:
-        raise InputError(problems.problems)
-    if not scores:
-        remedy = f"a header, {SCORE_FILE_HEADER}, then one score a line"
-        raise InputError(Problem(str(path), "holds no score", remedy))
+        raise InputError(list(map(_with_header_remedy, problems.problems)))
     return scores_from_rows(scores)
 
 
-def _read_lines(path: Path) -> Iterator[Row]:
-    problems = ReadProblems()
+def _read_rows(path: Path, problems: ReadProblems) -> Iterator[Row]:
+    """Yield the rows, each with all columns; cells are text.
+
+    Raises:
+        InputError: the header lacks a column.
+    """
     for row in read_file_rows(File(path), problems):
         missing = [name for name in SCORE_FILE_COLUMNS if name not in row.cells]
         if missing:
@@ -67,13 +66,13 @@ def _read_lines(path: Path) -> Iterator[Row]:
             remedy = f"a header, {SCORE_FILE_HEADER}; there is {', '.join(row.cells)}"
             raise InputError(Problem(f"{path}:1", problem, remedy))
         yield row
-    if problems:  # files of scores always have a header
-        raise InputError(
-            [_with_header_remedy(problem) for problem in problems.problems]
-        )
 
 
 def _with_header_remedy(problem: Problem) -> Problem:
+    """Return a problem without the remedy that the header is a row.
+
+    It is an option of data sets; a file of scores always has a header.
+    """
     if problem.remedy == NO_ROWS_REMEDY:
         return problem._replace(remedy="write rows below it")
     return problem
@@ -84,28 +83,18 @@ def _parse_score(text: str) -> float | None:
 
     >>> _parse_score("0.5"), _parse_score("inf"), _parse_score("")
     (0.5, None, nan)
+    >>> _parse_score("1_0") is None
+    True
     >>> _parse_score("-1e308") is None
     True
     """
     word = text.strip()
     if word.lower() in UNDEFINED_WORDS:
         return math.nan
+    if "_" in word:  # Python's numbers may have underscores
+        return None
     try:
         score = float(word)
     except ValueError:
         return None
     return score if abs(score) <= MAX_SCORE else None
-
-
-def read_query_ids(path: Path) -> list[str]:
-    """Read the query ids in a file, one on each line.
-
-    Raises:
-        InputError: it cannot be read, or has none.
-    """
-    lines = [line.strip() for line in read_text(path).split("\n")]
-    query_ids = [line for line in lines if line]
-    if not query_ids:
-        remedy = "one query id a line, in UTF-8"
-        raise InputError(Problem(str(path), "names no query", remedy))
-    return query_ids

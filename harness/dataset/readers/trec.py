@@ -1,17 +1,20 @@
 """TREC collections.
 
-In a collection documents are `<DOC>` … `</DOC>`, topics `<top>` … `</top>` or a line
-each. Documents are in a folder `documents` or in files `documents.*`, `docs.*`,
-`corpus.*`; topics in `topics.*` or `queries.*`; judgments in `qrels.*`; or as the
-experiment says. The query is the title of a topic, or the part that
-columns = { query = "desc" } names.
+A collection has documents, `<DOC>` … `</DOC>`; topics, which are its queries,
+`<top>` … `</top>` or a line each of id, tab and text; and qrels, its judgments, lines
+of `query iteration document grade`. The files have the usual names, which are the
+constants below, or the reference names them: `documents`, `queries`, `labels`.
+
+The query is the title of a topic, or the part that columns = { query = "desc" } names.
 """
 
 import html
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
@@ -23,19 +26,39 @@ from harness.dataset.source import FormatReader, SourceLocation
 from harness.dataset.table_source import TableSource
 from harness.dataset.text_rows import NumberedLine, read_lines
 from harness.dataset.written_values import parse_grade
+from harness.english import first_names
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.files.trec_columns import QRELS_FORM
 from retrievers.files.trec_lines import UTF8_BOM, parse_lines
+from retrievers.remedy import Option, Setting, compose_remedy
 
 TREC_SUFFIXES = (".trec", ".sgml", ".sgm", ".xml", ".txt", ".dat", "")
-TREC_TABLE_SUFFIXES = (".qrels", ".tsv", ".topics")
-"""Suffixes of qrels and topics only."""
-TREC_DOCUMENT_STEMS = ("documents", "docs", "corpus", "collection")
-TREC_TOPIC_STEMS = ("topics", "queries")
-TREC_QRELS_STEMS = ("qrels", "qrel")
+
+
+class UsualNames(NamedTuple):
+    """The usual names of the files that are one part of a collection."""
+
+    stems: tuple[str, ...]
+    """Of the name, which ends at its first dot, or of the top folder it is in."""
+    suffixes: tuple[str, ...]
+
+
+DOCUMENT_NAMES = UsualNames(
+    ("documents", "docs", "corpus", "collection"), TREC_SUFFIXES
+)
+TOPIC_NAMES = UsualNames(("topics", "queries"), (*TREC_SUFFIXES, ".topics", ".tsv"))
+QRELS_NAMES = UsualNames(("qrels", "qrel"), (*TREC_SUFFIXES, ".qrels", ".tsv"))
+DEFAULT_SPLIT = "test"
+"""The split of qrels that are read, if none is requested and there is one."""
 QRELS_COLUMNS = ("query_id", "doc_id", "score")
 TITLE_TAGS = ("TITLE", "HEADLINE", "HEAD")
 TAG_PATTERN = re.compile(r"<[^<>]*>")
+INLINE_TAG = re.compile(
+    r"</?(?:a|b|em|font|i|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>", re.IGNORECASE
+)
+"""A tag that may be within a word: H<sub>2</sub>O."""
+JOINING_TAGS = re.compile(r"(?<=[^\s>])(?:<[^<>]*>)+(?=[^\s<])")
+"""Tags without space around them; without them, two words would be one."""
 TOPIC_NUMBER_LABEL = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
 """A word before the number of a topic, which is not part of it."""
 TOPIC_NUMBER_ATTRIBUTE = re.compile(
@@ -49,19 +72,34 @@ TOPIC_PART_LABEL = re.compile(
 
 
 def _matches(reference: DatasetReference, files: Files) -> bool:
-    """Whether a folder or an archive has documents, topics and qrels in TREC's form."""
-    if reference.documents:
+    """Whether a folder or an archive has documents, topics and qrels in TREC's form.
+
+    The first file of documents, and judgments that the reference names, are looked
+    into: they may be tables.
+
+    Raises:
+        InputError: the documents have TREC's form, but a file of topics or judgments
+            that the reference names is not there.
+    """
+    try:
+        documents = _document_files(reference, files)
+    except InputError:
+        return False  # the reader of tables says that they are missing
+    if not documents or not _opening_tag("doc").match(_first_line(documents[0])):
         return False
-    documents = _files_with_stems(files, TREC_DOCUMENT_STEMS)
-    topics = _files_with_stems(files, TREC_TOPIC_STEMS)
-    qrels = _files_with_stems(files, TREC_QRELS_STEMS)
-    if not documents or not topics or not qrels:
+    topics = _topic_files(reference, files)
+    if not topics or any(file.suffix not in TOPIC_NAMES.suffixes for file in topics):
         return False
-    return _first_line(documents[0]).upper().startswith("<DOC>")
+    if reference.labels:
+        return all(map(is_qrels, _qrels_files(reference, files)))
+    return bool(_qrels_files(reference, files))
 
 
 def _first_line(file: File) -> str:
-    """Return the first line of a file that is not blank, without leading space."""
+    """Return the first line of a file that is not blank, without leading space.
+
+    Empty if there is none, or the file cannot be read: its reader reports that.
+    """
     lines = (line for _, line in read_lines(file, ReadProblems()))
     return next(lines, "").lstrip()
 
@@ -69,24 +107,22 @@ def _first_line(file: File) -> str:
 def _read(reference: DatasetReference, files: Files) -> TableSource:
     """Open the collection.
 
-    If there are several files of qrels, those with the split in their name count.
+    A split chooses among the files of qrels; the topics of all files are read.
 
     Raises:
-        InputError: a part is missing.
+        InputError: a part, or a file that the reference names, is missing; or no file
+            of qrels has the split.
     """
     folder = reference.folder
-    documents = _named_documents(reference, files)
-    qrels = _files_with_stems(files, TREC_QRELS_STEMS)
-    if reference.labels:
-        qrels = [file_named(files, reference.labels, folder)]
-    documents = documents or _files_with_stems(files, TREC_DOCUMENT_STEMS)
-    topics = [file_named(files, name, folder) for name in reference.queries]
-    topics = topics or _files_with_stems(files, TREC_TOPIC_STEMS)
-    qrels = [file for file in qrels if (reference.split or "") in file.name]
+    documents = _document_files(reference, files)
+    qrels = _qrels_files(reference, files)
+    topics = _topic_files(reference, files)
     parts = {"documents": documents, "topics": topics, "qrels": qrels}
     missing_parts = [part for part, part_files in parts.items() if not part_files]
     if missing_parts:
         raise InputError([_missing_part(part, str(folder)) for part in missing_parts])
+    if not reference.labels:
+        qrels = _qrels_of_split(qrels, reference)
     topic_part = Columns(reference.columns).declared_name("query") or "title"
     return TableSource(
         document_rows=partial(_document_rows, documents),
@@ -95,19 +131,65 @@ def _read(reference: DatasetReference, files: Files) -> TableSource:
     )
 
 
-def _named_documents(reference: DatasetReference, files: Files) -> list[File]:
-    """Return the file of documents that the reference names, or those of a folder.
+def _document_files(reference: DatasetReference, files: Files) -> list[File]:
+    """Return the file of documents that is named, or all files of the folder named.
 
-    Empty if the reference names neither.
+    If the reference names neither, those with a usual name; empty if there are none.
 
     Raises:
-        InputError: there is no file and no folder with that name.
+        InputError: there is no file and no folder with the name in the reference.
     """
     if not reference.documents:
-        return []
+        return _files_with_names(files, DOCUMENT_NAMES)
     name = listing_name(reference.documents)
     in_folder = [file for path, file in files.items() if path.startswith(f"{name}/")]
     return in_folder or [file_named(files, name, reference.folder)]
+
+
+def _topic_files(reference: DatasetReference, files: Files) -> list[File]:
+    """Return the files of topics that are named, else those with a usual name.
+
+    Raises:
+        InputError: a file that is named is not there.
+    """
+    named = [file_named(files, name, reference.folder) for name in reference.queries]
+    return named or _files_with_names(files, TOPIC_NAMES)
+
+
+def _qrels_files(reference: DatasetReference, files: Files) -> list[File]:
+    """Return the file of qrels that is named, else those with a usual name.
+
+    Raises:
+        InputError: the file that is named is not there.
+    """
+    if reference.labels:
+        return [file_named(files, reference.labels, reference.folder)]
+    return _files_with_names(files, QRELS_NAMES)
+
+
+def _qrels_of_split(qrels: Sequence[File], reference: DatasetReference) -> list[File]:
+    """Return the files whose names have the split as a part: `qrels.dev.txt` has dev.
+
+    If no split is requested, those of `test`; all, if no name has it: a collection may
+    have its judgments in several files. A single `qrels.txt`, which has no split, is
+    read for any.
+
+    Raises:
+        InputError: no file has the split that is requested.
+    """
+    split = re.escape(reference.split or DEFAULT_SPLIT)
+    # A part has no letter or digit beside it: `latest` is not of the split `test`.
+    name_part = re.compile(rf"(?<![^\W_]){split}(?![^\W_])")
+    of_split = [file for file in qrels if name_part.search(file.name)]
+    if of_split or not reference.split:
+        return of_split or list(qrels)
+    stem = PurePosixPath(qrels[0].name).stem.lower()
+    if len(qrels) == 1 and stem in QRELS_NAMES.stems:
+        return list(qrels)
+    names = first_names([file.name for file in qrels])
+    problem = f"has no qrels of the split {reference.split!r}, but {names}"
+    remedy = compose_remedy("name one: ", Setting("labels", "…"), Option("--labels"))
+    raise InputError(Problem(str(reference.folder), problem, remedy))
 
 
 def _missing_part(part: str, folder: str) -> Problem:
@@ -115,28 +197,24 @@ def _missing_part(part: str, folder: str) -> Problem:
     return Problem(folder, f"holds no {part}", remedy)
 
 
-def _files_with_stems(files: Files, stems: Collection[str]) -> list[File]:
-    """Return the files whose name, or whose folder, is one of some stems.
+def _files_with_names(files: Files, names: UsualNames) -> list[File]:
+    """Return the files with a usual name, or in a top folder with one.
 
-    The stem of a name ends at its first dot: `qrels.test.txt` has the stem `qrels`.
+    `qrels.test.txt`, `qrels/test.txt` and `qrels/a/b.txt` have the stem `qrels`.
     """
     matching_files = []
     for path, file in files.items():
-        parts = PurePosixPath(path).parts
-        stem = parts[0].lower()
-        if len(parts) == 1:
-            stem = stem.split(".")[0]
-        suffix = PurePosixPath(path).suffix.lower()
-        is_trec = suffix in TREC_SUFFIXES or suffix in TREC_TABLE_SUFFIXES
-        if is_trec and stem in stems:
+        top_name, *below = PurePosixPath(path).parts
+        stem = top_name if below else top_name.split(".")[0]
+        if stem.lower() in names.stems and file.suffix in names.suffixes:
             matching_files.append(file)
     return matching_files
 
 
 def _document_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
-    """Yield one document per `<DOC>`.
+    """Yield one document per `<DOC>`: its DOCNO, its title or headline, its text.
 
-    It has its `DOCNO`, its title or headline, and all other text without the tags.
+    A missing title, and a missing text (see `_main_text`), are empty.
     """
     for file in files:
         for location, block in _blocks(file, "doc", problems):
@@ -154,9 +232,12 @@ def _document_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Ro
 def topic_rows(
     files: Sequence[File], part: str, problems: ReadProblems
 ) -> Iterator[Row]:
-    """Yield one query per topic, or per line; one part of a topic is searched.
+    """Yield one query per topic, or per line of an id, a tab and a text.
 
-    A line has an id, a tab and a text.
+    Args:
+        files: each has topics, if its first line begins with a tag, or lines.
+        part: the tag whose text is the query, such as `title`; lines have no parts.
+        problems: takes topics without a number or this part, and other lines.
     """
     for file in files:
         if _first_line(file).startswith("<"):
@@ -166,7 +247,7 @@ def topic_rows(
 
 
 def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
-    """Yield one judgment per line."""
+    """Yield one judgment per line; malformed lines become problems."""
     for file in files:
 
         def add_problem(line: int, text: str, remedy: str, file: File = file) -> None:
@@ -184,6 +265,7 @@ def _topic_block_rows(file: File, part: str, problems: ReadProblems) -> Iterator
         number = TOPIC_NUMBER_ATTRIBUTE.search(block)
         id_ = number[1].strip() if number else _labelled_number(block)
         text = _text_after_tag(block, part)
+        # Topics of the Web tracks and of TREC-COVID call their title <query>.
         if not text and part == "title":
             text = _text_after_tag(block, "query")
         text = TOPIC_PART_LABEL.sub("", text).strip()
@@ -197,17 +279,17 @@ def _topic_block_rows(file: File, part: str, problems: ReadProblems) -> Iterator
 
 
 def find_qrels_files(files: Files) -> list[File]:
-    """Return the files of judgments in TREC's form, with or without documents."""
-    return [
-        file for file in _files_with_stems(files, TREC_QRELS_STEMS) if is_qrels(file)
-    ]
+    """Return the files of judgments in TREC's form, for other readers.
+
+    A folder of tables may have such judgments, too; there `qrels.tsv` may also be a
+    table with a header, so that the name alone does not decide.
+    """
+    return [file for file in _files_with_names(files, QRELS_NAMES) if is_qrels(file)]
 
 
 def find_topic_files(files: Files) -> list[File]:
-    """Return the files of topics: elements, or lines of id, tab and text."""
-    return [
-        file for file in _files_with_stems(files, TREC_TOPIC_STEMS) if is_topics(file)
-    ]
+    """Return the files of topics in TREC's form, for other readers."""
+    return [file for file in _files_with_names(files, TOPIC_NAMES) if is_topics(file)]
 
 
 def is_qrels(file: File) -> bool:
@@ -219,15 +301,21 @@ def is_qrels(file: File) -> bool:
 
 
 def is_topics(file: File) -> bool:
-    """Whether a file of text has topics, and not one query per line."""
-    first_line = _first_line(file).lower()
-    if file.suffix not in (*TREC_SUFFIXES, ".topics", ".tsv"):
+    """Whether a file has topics, or lines of id, tab and text.
+
+    It may have one query per line instead, or be a table. By its suffix, then its first
+    line.
+    """
+    if file.suffix not in TOPIC_NAMES.suffixes:
         return False
+    first_line = _first_line(file).lower()
     if first_line.startswith(("<top", "<?xml")):
         return True
     id_, tab, text = first_line.partition("\t")
     if not tab or not text.strip():
         return False
+    # An id without a digit, or with other characters, may be the header of a table:
+    # `id`, `query_id`.
     return id_.isalnum() and not id_.isalpha()
 
 
@@ -245,12 +333,14 @@ def _topic_line_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
 def _blocks(
     file: File, tag: str, problems: ReadProblems
 ) -> Iterator[tuple[SourceLocation, str]]:
-    """Yield the text of each element, with the line where it begins.
+    """Yield each element with its tags, and the line where it begins.
 
-    Elements are `<doc>`, or `<top>` and `<topic …>`.
+    Args:
+        file: of documents or topics; text outside of elements is skipped.
+        tag: `doc` or `top`; an element without its end becomes a problem.
+        problems: takes such elements, and a file without any element.
     """
-    attributes = r"(ic\b[^>]*)?" if tag == "top" else ""
-    opening = re.compile(rf"<{tag}{attributes}>", re.IGNORECASE)
+    opening = _opening_tag(tag)
     closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
     first_line = 0  # of the element; 0 outside of elements
     lines: list[str] = []
@@ -277,16 +367,21 @@ def _blocks(
         problems.add(file.path, f"holds no <{tag}>", "is this the right file?")
 
 
+def _opening_tag(tag: str) -> re.Pattern[str]:
+    """Return the pattern of `<doc>`, or of `<top>` and `<topic>`, with attributes."""
+    name = "top(?:ic)?" if tag == "top" else tag
+    return re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE)
+
+
 def _split_at(
     opening: re.Pattern[str], lines: Iterable[NumberedLine]
 ) -> Iterator[NumberedLine]:
     """Yield lines, cut before each beginning of an element; numbers stay."""
     for number, line in lines:
         starts = [match.start() for match in opening.finditer(line)]
-        ends = [*starts[1:], len(line)]
-        yield NumberedLine(number, line[: ends[0]])
-        for start, end in zip(starts[1:], ends[1:], strict=False):
-            yield NumberedLine(number, line[start:end])
+        for start, end in pairwise([0, *starts, len(line)]):
+            if start < end:  # nothing is before an element that begins the line
+                yield NumberedLine(number, line[start:end])
 
 
 def _text_of_tags(block: str, tag: str) -> str:
@@ -297,7 +392,7 @@ def _text_of_tags(block: str, tag: str) -> str:
 
 def _text_after_tag(block: str, tag: str) -> str:
     """Return the text after a tag up to the next one: topics do not close theirs."""
-    element = re.search(rf"<{tag}>([^<]*)", block, re.IGNORECASE) if tag else None
+    element = re.search(rf"<{re.escape(tag)}>([^<]*)", block, re.IGNORECASE)
     return " ".join(html.unescape(element[1]).split()) if element else ""
 
 
@@ -308,7 +403,10 @@ def _labelled_number(block: str) -> str:
 
 
 def _main_text(block: str) -> str:
-    """Return the text in `TEXT`; without it, all text outside `DOCNO` and titles."""
+    """Return the text in `TEXT`; without it, all text outside DOCNO and titles.
+
+    So a `DATE` beside `TEXT` is left out, but is text where there is no `TEXT`.
+    """
     if re.search("<TEXT>", block, re.IGNORECASE):
         return _text_of_tags(block, "TEXT")
     tags = "|".join(("DOCNO", *TITLE_TAGS))
@@ -316,6 +414,12 @@ def _main_text(block: str) -> str:
 
 
 def _without_tags(text: str) -> str:
+    """Return the text outside of tags, entities as characters.
+
+    >>> _without_tags("<p>H<sub>2</sub>O &amp; air</p><p>rise</p>")
+    'H2O & air rise'
+    """
+    text = JOINING_TAGS.sub(" ", INLINE_TAG.sub("", text))
     return html.unescape(TAG_PATTERN.sub("", text)).strip()
 
 

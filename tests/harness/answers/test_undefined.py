@@ -134,12 +134,21 @@ def test_a_measure_and_queries_are_selected(foreign_scores) -> None:
         (["a,1,m,-1e308"], "is not a score"),  # its square is no number
         (["a,1,m,1", "a,1,m,2"], "two scores"),
         (["a,,m,1"], "lacks"),
+        (["a,1,m,1_0"], "'1_0' is not a score"),
         ([], "has no row below its first one"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(tmp_path, lines, message) -> None:
     path = write(tmp_path / "s.csv", *lines)
     assert message in str(refusal(read_score_file, path))
+
+
+def test_every_wrong_line_is_reported_at_once(tmp_path) -> None:
+    path = write(tmp_path / "s.csv", "a,1,m,high", "a,2,m", "b,1,m,low")
+    message = str(refusal(read_score_file, path))
+    assert "s.csv:2: 'high' is not a score" in message
+    assert "s.csv:3: 3 columns" in message
+    assert "s.csv:4: 'low' is not a score" in message
 
 
 def test_a_missing_file_is_refused(tmp_path) -> None:

@@ -131,7 +131,7 @@ REFUSED = [
     ("score RESULTS --grades [[1", "is not a grade rule"),
     ("score RESULTS --grades explicit", "error: relevance.grades: query 'q-"),
     ("score RESULTS --queries misspelt.txt", "did you mean 'q-swim'?"),
-    ("score RESULTS --queries empty.txt", "error: empty.txt: names no query ("),
+    ("score RESULTS --queries empty.txt", "error: empty.txt: names no query id ("),
     ("score RESULTS x.run", "x.run: does not exist"),
     ("score RESULTS first.run", "which has its own runs"),
     (

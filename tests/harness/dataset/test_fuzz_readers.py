@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from harness.answers.systems import read_systems
+from harness.console.listed_lines import read_listed_lines
 from harness.dataset import DatasetReference, load_dataset
 from harness.dataset.choose_reader import READERS_BY_FORMAT
 from harness.dataset.judgment import read_judgments
@@ -21,7 +22,7 @@ from harness.labels.pool import read_pool, write_pool
 from harness.labels.preferences_file import read_preferences
 from harness.records.judge_files import read_passages, read_readings
 from harness.records.judge_readings import JudgeIdentity
-from harness.scoring.foreign_csv import read_query_ids, read_score_file
+from harness.scoring.foreign_csv import read_score_file
 from harness.without_labels.questions import read_questions
 from retrievers.errors import InputError
 from tests.harness.dataset import test_shapes as shapes
@@ -168,7 +169,10 @@ OTHERS: dict[
         {"scores.csv": f"retriever,query_id,measure,value\n{SCORES}"},
         lambda folder: read_score_file(folder / "scores.csv"),
     ),
-    "ids": ({"ids.txt": "q1\nq2\n"}, lambda folder: read_query_ids(folder / "ids.txt")),
+    "ids": (
+        {"ids.txt": "q1\nq2\n"},
+        lambda folder: read_listed_lines(folder / "ids.txt", "query id"),
+    ),
     "answers": (
         {"mine.jsonl": [{"query_id": query, **ANSWER} for query in ("q1", "q2")]},
         lambda folder: read_systems(folder, {"q1", "q2"}),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
+from harness.dataset.reference import DeclaredColumn
 from harness.dataset.written_values import id_problem
 from retrievers.bm25 import BM25
 from retrievers.errors import InputError
@@ -176,6 +177,116 @@ def test_only_the_named_folder_of_a_trec_collection_has_its_documents(tmp_path):
     assert [document.id for document in load_dataset(reference).documents()] == ["d1"]
     absent = replace(reference, documents="dcos/a.trec")
     assert "dcos/a.trec: no such file" in str(refusal(load_dataset, absent))
+
+
+DOCUMENTS = """<DOC>
+<DOCNO>d1</DOCNO><TEXT>wheels</TEXT>
+</DOC>
+<DOC><DOCNO>d2</DOCNO><TEXT>ships</TEXT></DOC>
+"""
+TOPICS = "1\twheels\n"
+FIRST, SECOND = "1 0 d1 1\n", "1 0 d2 1\n"
+"""Judgments: either document is relevant for the one topic."""
+TREC_FILES = {"documents.trec": DOCUMENTS, "topics.txt": TOPICS, "qrels.txt": FIRST}
+
+
+def trec_dataset(folder: Path, files: dict[str, str], **parts: object) -> Dataset:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return load_dataset(DatasetReference(folder, **parts))
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        DOCUMENTS.replace("</DOC>\n<DOC>", "</DOC><DOC>"),
+        DOCUMENTS.replace("\n", ""),
+        DOCUMENTS.replace("<DOC>", '<doc id="1">'),
+        DOCUMENTS.replace("wheels", "\n<P>\nwheels\n</P>\n"),
+    ],
+)
+def test_documents_in_other_lines_or_with_attributes_are_the_same(tmp_path, documents):
+    dataset = trec_dataset(tmp_path, {**TREC_FILES, "documents.trec": documents})
+    assert [(d.id, d.text) for d in dataset.documents()] == [
+        ("d1", "wheels"),
+        ("d2", "ships"),
+    ]
+
+
+def test_words_in_two_elements_are_not_joined(tmp_path):
+    text = "<p>wheels</p><p>H<sub>2</sub>O <b>x</b>,</p> <i>y</i><br/>z"
+    documents = DOCUMENTS.replace("wheels", text)
+    dataset = trec_dataset(tmp_path, {**TREC_FILES, "documents.trec": documents})
+    assert next(iter(dataset.documents())).text == "wheels H2O x, y z"
+
+
+@pytest.mark.parametrize(
+    ("qrels", "split", "document"),
+    [
+        ({"qrels.txt": FIRST}, "test", "d1"),
+        ({"qrels/latest.txt": SECOND, "qrels/test.txt": FIRST}, "test", "d1"),
+        ({"qrels.txt": SECOND, "qrels.test.txt": FIRST}, None, "d1"),
+        ({"qrels.dev-1.txt": SECOND, "qrels.test.txt": FIRST}, "dev", "d2"),
+    ],
+)
+def test_the_split_of_qrels_is_a_part_of_their_name(tmp_path, qrels, split, document):
+    files = {**TREC_FILES, **qrels}
+    if "qrels.txt" not in qrels:
+        del files["qrels.txt"]
+    dataset = trec_dataset(tmp_path, files, split=split)
+    assert list(dataset.labels["1"].grades) == [document]
+
+
+def test_qrels_without_splits_are_read_together(tmp_path):
+    files = {"documents.trec": DOCUMENTS, "topics.txt": TOPICS}
+    qrels = {"qrels.a.txt": FIRST, "qrels.b.txt": SECOND}
+    dataset = trec_dataset(tmp_path, {**files, **qrels})
+    assert sorted(dataset.labels["1"].grades) == ["d1", "d2"]
+    reference = DatasetReference(tmp_path, split="dev")
+    message = "no qrels of the split 'dev', but qrels.a.txt, qrels.b.txt"
+    assert message in str(refusal(load_dataset, reference))
+
+
+def test_qrels_that_are_named_have_no_split(tmp_path):
+    files = {**TREC_FILES, "judged.txt": SECOND}
+    dataset = trec_dataset(tmp_path, files, labels="judged.txt", split="test")
+    assert list(dataset.labels["1"].grades) == ["d2"]
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        ("documents", "documents.trec"),
+        ("queries", "topics.txt"),
+        ("labels", "qrels.txt"),
+    ],
+)
+def test_a_part_of_a_trec_collection_may_have_any_name(tmp_path, part, name):
+    files = {**TREC_FILES, "mine.txt": TREC_FILES[name]}
+    del files[name]
+    value = ("mine.txt",) if part == "queries" else "mine.txt"
+    dataset = trec_dataset(tmp_path, files, **{part: value})
+    assert dataset.format == "trec"
+    assert dataset.digest == trec_dataset(tmp_path / "usual", TREC_FILES).digest
+
+
+def test_a_table_beside_trec_documents_has_no_documents(tmp_path):
+    dataset = trec_dataset(tmp_path, {**TREC_FILES, "docs.tsv": "d3\tsails\n"})
+    assert [document.id for document in dataset.documents()] == ["d1", "d2"]
+
+
+def test_a_part_of_topics_is_a_name_not_a_pattern(tmp_path):
+    topics = "<top><num>1<title>wheels</top>\n"
+    columns = (DeclaredColumn("query", "desc("),)
+    message = str(
+        refusal(
+            lambda: trec_dataset(
+                tmp_path, {**TREC_FILES, "topics.txt": topics}, columns=columns
+            )
+        )
+    )
+    assert "topic 1 has no <desc(>" in message
 
 
 def test_documents_may_be_in_a_file_with_a_hash_in_its_name(tmp_path):

@@ -286,6 +286,9 @@ def test_the_commands(folder, capsys):
                 small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2
                 and not provider.requests
             )
+        Path("no.txt").write_text("\n")
+        refused = small.told(capsys, *asks, "--examples", "no.txt", code=2)
+        assert "names no example query (one example query a line" in refused
         assert "drafts; answers that could not be read: 0" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
     lines = Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()
