@@ -117,8 +117,8 @@ class Cache:
             fresh: whether rows that were stored before count as absent.
 
         Raises:
-            InputError: the file cannot be created or read, or is not a cache of this
-                version.
+            InputError: the file cannot be opened, or is not a cache of this version.
+            BackendError: it cannot be written, or is locked for a minute.
         """
         self.path = path
         self._opened_at = _microseconds()

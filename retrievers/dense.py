@@ -124,7 +124,7 @@ class Dense(Retriever):
 
     @property
     def answers_here(self) -> bool:
-        """Whether the model is loaded, and the vectors are on this machine."""
+        """Whether the model runs here and is loaded, and no server has the vectors."""
         is_here = self.encoder.runs_here and not self.store.on_server
         return is_here and self.encoder.is_loaded
 

@@ -148,8 +148,8 @@ class Embedder:
 
         Raises:
             BackendError: a request failed for good (the other answers are stored), or
-                its vectors are too few or too many, of another dimension, or not
-                finite; or the model's native vectors differ from cut ones.
+                its vectors are too few or too many, of another form or dimension, or
+                not finite; or the model's native vectors differ from cut ones.
         """
         passages = list(zip(texts, documents or [""] * len(texts), strict=True))
         distinct = self._distinct_texts(passages, role)

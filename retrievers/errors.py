@@ -6,7 +6,8 @@ HarnessError                 one message for people: what is wrong, where, what 
 │   └── DataChanged          the data set is not the one that was checked when the run
 │                            began: no result is kept
 ├── BackendError             a model, API or store failed for good (exit code 3)
-│   ├── OverBudget           the next request would cost more than --max-cost allows
+│   ├── OverBudget           the next request would cost more than --max-cost allows,
+│   │                        or the requests did
 │   └── UnreadableReplies    no reply of a model could be read: more requests would be
 │                            paid for nothing
 └── NotConfirmed             a gate or a reproduction did not hold (exit code 1)
@@ -81,7 +82,7 @@ class BackendError(HarnessError):
 
 
 class OverBudget(BackendError):
-    """The next request would cost more than the run may spend."""
+    """The next request would cost more than the run may spend, or the bill is more."""
 
 
 class UnreadableReplies(BackendError):

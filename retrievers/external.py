@@ -225,7 +225,9 @@ def order_foreign_hits(
         if len(set(ranking.doc_ids)) < len(ranking):
             raise BackendError(f"query {query_id!r} has a document twice")
     ordered = [
-        ranked(ranking.doc_ids, ranking.scores, depth).with_passages(ranking.passages)
+        ranked(ranking.doc_ids, ranking.scores, depth)
+        .with_passages(ranking.passages)
+        .with_trace(ranking.trace)
         for ranking in rankings_by_query.values()
     ]
     matched = match_hit_ids(ordered, documents, meter)

@@ -390,7 +390,7 @@ def parse_facts(stored: Mapping[str, str]) -> RetrieverFacts:
     Unknown keys before a price, vectors and conditions are a model's settings.
 
     Raises:
-        ValueError: a text that should be a number is not one.
+        ValueError: a fact is no text, or a text that should be a number is not one.
     """
     _check_texts(stored)
     # Some keys belong to two fields, and the field that takes a text first has it:

@@ -153,7 +153,7 @@ class Filtered(Retriever):
                 hits.append(hit)
         matching = ranked(
             [hit.doc_id for hit in hits], [hit.score for hit in hits], depth
-        )
+        ).with_trace(ranking.trace)
         if ranking.passages is None:
             return matching
         matching_ids = {hit.doc_id for hit in hits}

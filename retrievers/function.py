@@ -81,8 +81,8 @@ class Function(ExternalRetriever):
         """Call the function on the texts of the queries.
 
         Raises:
-            BackendError: it raised an exception, or did not return one list of hits per
-                query.
+            BackendError: it raised an exception, did not return one list of hits per
+                query, or returned distances, unknown ids, or no hits.
         """
         batch_size = self.batch_size or max(len(queries), 1)
         rankings: list[Ranking] = []
@@ -98,13 +98,13 @@ class Function(ExternalRetriever):
                     self._read_hits(query, returned)
                     for query, returned in zip(batch, returned_lists, strict=True)
                 ]
-                refuse_distances(hits.scores for hits in hit_lists)
                 for query, hits in zip(batch, hit_lists, strict=True):
                     score_lists.append((query.id, hits.scores))
                 rankings.extend(
                     ranked(hits.ids, hits.scores, depth) for hits in hit_lists
                 )
                 meter.count(calls=1, texts=len(batch))
+            refuse_distances(scores for _, scores in score_lists)
             self._note_returned(score_lists, meter)
         return self._recognised(rankings, meter)
 

@@ -270,9 +270,9 @@ class Call(NamedTuple):
     meter: Meter
     """The meter of the retriever that makes the call."""
     stopped: Stop
-    """Set by the loop of requests (`retrievers.services.caller`) when another request
-    failed for good or the run was interrupted: a call that waits for its next try gives
-    up."""
+    """Set by the loop of requests (`retrievers.services.concurrency`) when another
+    request failed for good or the run was interrupted: a call that waits for its next
+    try gives up."""
 
 
 def single_call(meter: Meter | None = None) -> Call:

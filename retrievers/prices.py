@@ -75,8 +75,8 @@ def find_price(
 ) -> Price | None:
     """Return a model's price: the experiment's, else 0 on this machine, else by a list.
 
-    A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "global.") changes
-    no price.
+    A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "jp.", "global.")
+    changes no price.
 
     Args:
         provider: as genai-prices names it; used if there is no base URL.
@@ -130,7 +130,7 @@ def _list_price(provider: str, model: str, host: str | None) -> Price | None:
 
 
 def is_on_this_machine(url: str) -> bool:
-    """Return whether an address is one of this machine's own.
+    """Return whether an address is localhost, or a loopback address such as 127.0.0.1.
 
     >>> is_on_this_machine("http://[::1]:8000/v1"), is_on_this_machine("")
     (True, False)

@@ -136,7 +136,7 @@ class SavedRun(ExternalRetriever):
         )
 
     def _read(self) -> dict[str, SavedHits]:
-        """Return the hits of all queries; the file is read once.
+        """Return the hits of all queries; only the first call reads the file.
 
         They stay in memory: as arrays with shared ids they take a fraction of the space
         of dictionaries.

@@ -108,6 +108,10 @@ class CollectionBuilder:
             raise InputError(
                 "nothing to index: the corpus holds no document with any content"
             )
+        # A document whose passages are in two windows was noted twice.
+        self._notes = {
+            kind: list(dict.fromkeys(ids)) for kind, ids in self._notes.items()
+        }
         with meter.stage("index"):
             self._notes[COLLECTION_NUMBERS_NOTE] = [str(n) for n in self.numbers]
             self._collection.finish(self._notes)

@@ -33,8 +33,8 @@ def forecast_embedding(
     passages = passages_in_context(
         dataset.documents(), chunks, contextual=embedder.encoder.contextual
     )
-    # As `VectorIndex` embeds them: in the context of its document, a passage needs no
-    # title.
+    # As `CollectionBuilder` embeds them: in the context of its document, a passage
+    # needs no title.
     contents = (
         (passage.text if context and chunks else passage.content, context)
         for passage, context in passages

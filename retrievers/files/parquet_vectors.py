@@ -127,7 +127,8 @@ def import_vectors(
 
     Raises:
         InputError: the folder cannot be read or has no vectors; a folder's manifest
-            names another encoder; or vectors of one folder differ in width.
+            names another encoder; or vectors of one folder differ in width, or are not
+            finite.
     """
     system = _open_file_system(url)
     imported = []

@@ -14,6 +14,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 AZURE_KEY_VARIABLE = "AZURE_OPENAI_API_KEY"
 OPENAI_URL_VARIABLE = "OPENAI_BASE_URL"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _ADDRESS = re.compile(r"https?://[^/?#\s:](.*\S)?")
 
 
@@ -73,13 +74,16 @@ def is_server_of(url: str, provider_url: str) -> bool:
     True
     >>> is_server_of("http://a.b", "https://a.b")
     False
+    >>> is_server_of("https://a.b:443", "https://a.b")
+    True
     """
     origin = _origin(urlsplit(expand(url)))
     return origin == _origin(urlsplit(expand(provider_url)))
 
 
 def _origin(parts: SplitResult) -> _Origin:
-    return _Origin(parts.scheme, parts.hostname, parts.port)
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return _Origin(parts.scheme, parts.hostname, port)
 
 
 def without_url_user(url: str) -> str:

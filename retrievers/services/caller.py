@@ -30,7 +30,7 @@ have their own."""
 FIRST_PAUSE = 0.5
 """Seconds before the second try, at most; pauses double, and chance shortens them."""
 LONGEST_PAUSE = 30.0
-"""Seconds before any try, at most."""
+"""Seconds before any try, at most, unless the service asks for more."""
 SILENT_SECONDS = 3.0
 """Seconds of a request's tries that nobody needs to hear of."""
 NOTICE_SECONDS = 10.0

@@ -2,10 +2,10 @@
 
 Create a `ChatModel`, and send prompts through `Chat`, which adds the cache.
 
-Each prompt costs one request; a reply is never paid for twice. A reply is text: the
-caller decides with `readable` whether it has an answer. A reply that cannot be read is
-passed on but not cached: the next run requests it again. If none of the first replies
-of a call can be read, no more are paid for.
+Equal prompts share a reply, which is paid for once if it can be read. A reply is text:
+the caller decides with `readable` whether it has an answer. A reply that cannot be read
+is passed on but not cached: the next run requests it again. If none of the first
+replies of a call can be read, no more are paid for.
 
 A prompt that the endpoint declines gets a reply with `declined` set, which is not
 cached; every other lasting failure raises BackendError, with earlier replies in the
@@ -72,13 +72,13 @@ class Chat:
             prompt for prompt in dict.fromkeys(prompts) if prompt not in cached_prompts
         ]
         forecast = self.model.forecast(missing)
-        cached_count = len(prompts) - len(missing)
+        cached_count = sum(prompt in cached_prompts for prompt in prompts)
         return forecast._replace(prompts=len(prompts), cached=cached_count)
 
     def cached_replies(
         self, prompts: Sequence[Prompt], readable: ReplyCheck = accept_any_reply
     ) -> Iterator[tuple[int, Reply]]:
-        """Yield the position of each prompt whose reply is cached, and the reply."""
+        """Yield the position of each prompt with a readable cached reply, and it."""
         positions_by_key = self._positions_by_key(prompts)
         keys = list(positions_by_key)
         for i, text, tokens in self.cache.get_texts(keys):

@@ -74,7 +74,7 @@ class ChatForecast(NamedTuple):
     cached: int
     """Of these prompts."""
     calls: int
-    """Requests, one for each of the others."""
+    """Requests, one for each distinct one of the others."""
     tokens: int
     """Tokens of prompts and replies that are not cached; replies at their longest."""
     usd: float | None
@@ -82,7 +82,7 @@ class ChatForecast(NamedTuple):
 
 
 class ChatModel(remote_model.RemoteModel):
-    """One model behind a chat endpoint; its key is read at the first request."""
+    """One model behind a chat endpoint."""
 
     base_url: str = ""
     """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""

@@ -38,8 +38,9 @@ def quote_text(text: str, mark: str, *other_marks: str) -> str:
 def parse_single_object(reply: str) -> Mapping[str, Any] | None:
     r"""Return the only JSON object in a reply; None if it has no object, or several.
 
-    Of two objects one could be a quotation and the other the answer. An object that is
-    cut off does not count. Text around the object is ignored.
+    Of two objects one could be a quotation and the other the answer. None also if a
+    brace outside the object begins no JSON, as of an object that is cut off. Any other
+    text around the object is ignored.
 
     >>> parse_single_object('```json\n{"grade": 2}\n```')
     {'grade': 2}

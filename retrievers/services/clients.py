@@ -32,7 +32,7 @@ _OPENAI_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 _UNSENT_KEY = "none"
 """The SDK requires a key; if there is none, the key's header is left out."""
 _UNQUOTED_CHARACTERS = ";/?:@&=+$,[]#%!'()*~"
-"""Characters that stay in an address; a letter such as ü is written as its bytes."""
+"""Characters that stay in a path; a letter such as ü is written as its bytes."""
 _PROXY_VARIABLES = "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE"
 
 
@@ -73,14 +73,27 @@ class JsonClient:
             RequestRefused: the server refuses the content of the request.
             BackendError: the request failed for good.
         """
-        address = quote(without_url_user(url), safe=_UNQUOTED_CHARACTERS)
         try:
             answer = await self._http.request(
-                method, address, content=body, headers=self._headers
+                method, request_address(url), content=body, headers=self._headers
             )
         except self._connection_error as failure:
             raise classify_connection_error(self._name, url, failure) from None
         return parse_response(answer, self._name)
+
+
+def request_address(url: str) -> str:
+    """Return an address without its user, its path and query in ASCII.
+
+    The HTTP library writes the host in ASCII, in a form of its own.
+
+    >>> request_address("https://me:word@bücher.example/süche")
+    'https://bücher.example/s%C3%BCche'
+    """
+    parts = urlsplit(without_url_user(url))
+    path = quote(parts.path, safe=_UNQUOTED_CHARACTERS)
+    query = quote(parts.query, safe=_UNQUOTED_CHARACTERS)
+    return urlunsplit((parts.scheme, parts.netloc, path, query, ""))
 
 
 class OpenAIClient:

@@ -67,7 +67,7 @@ class EndpointAccess:
 class RemoteModel(Configured):
     """A model behind an API.
 
-    Before the first request it sends nothing, and looks for no key.
+    Creating it sends nothing, and looks for no key.
     """
 
     expands: ClassVar[bool] = True

@@ -3,8 +3,8 @@
 The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 
 * A word is a run of letters, digits, underscores and **marks**: a vowel sign or a point
-  never ends a word (WB4). One apostrophe between letters stays inside; every other
-  punctuation ends a word, also `.` and `:` inside numbers.
+  never ends a word (WB4). One apostrophe (`'`) between letters stays inside; every
+  other punctuation ends a word, also `’`, and `.` and `:` inside numbers.
 * Scripts that UAX #29 leaves to a dictionary because they put no spaces between words
   (Line_Break=Complex_Context: Thai, Lao, Khmer, Burmese and their kin), kana, kanji and
   hangul are cut into runs of two grapheme clusters that overlap by one.

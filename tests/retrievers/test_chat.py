@@ -161,9 +161,11 @@ def test_the_forecast_is_an_upper_bound_and_needs_no_network(cache):
         list(chat.replies(PROMPTS, meter))
         spent = meter.counts("")
         after = chat.forecast(PROMPTS)
+        repeated = chat.forecast([*PROMPTS[:1], *ANOTHER_ROUND[:1] * 2])
         assert 0 < spent["usd"] <= before.usd and spent["tokens"] <= before.tokens
         assert meter.budget.spent == pytest.approx(spent["usd"])
         assert (after.calls, after.cached, after.tokens, after.usd) == (0, 6, 0, 0.0)
+        assert (repeated.prompts, repeated.cached, repeated.calls) == (3, 1, 1)
 
 
 def test_the_budget_holds_before_anything_is_sent_and_needs_a_price(

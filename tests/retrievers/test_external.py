@@ -15,13 +15,15 @@ from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
 from harness.pipeline import run
 from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
+from retrievers.external import order_foreign_hits
 from retrievers.files.trec_files import write_trec_run
 from retrievers.function import Function
+from retrievers.ids import KnownDocuments
 from retrievers.meter import Meter
 from retrievers.resources import Corpus, Resources
 from retrievers.saved_run import SavedRun
 from retrievers.search_endpoint import Endpoint
-from retrievers.types import Document, Query
+from retrievers.types import Document, Query, Trace, ranked
 from tests.support import layouts, small
 from tests.support.search_fakes import KEY, SERVICES, service
 from tests.support.search_fakes import found as hits_of
@@ -404,6 +406,21 @@ def test_of_more_hits_than_asked_for_the_best_by_score_count():
     reply = {"hits": ["a", "b", "c"], "scores": [1, 3, 2]}
     with serving(Service(reply=reply)) as provider:
         assert search(provider).doc_ids == ("b", "c")
+
+
+def test_distances_of_a_function_are_refused_over_all_queries():
+    """A function that is given in Python is called with one query at a time."""
+    function = Function(lambda text, depth: [("a", 0.1), ("b", 0.2), ("c", 0.3)])
+    queries = [Query(f"q{i}", f"text {i}") for i in range(5)]
+    with pytest.raises(BackendError, match="as distances do"):
+        function.search(queries, 10, Meter())
+
+
+def test_a_foreign_ranking_keeps_what_an_agent_did():
+    trace = Trace((), calls=1, tokens=2, usd=0.0, seconds=0.1, end="answer")
+    ranking = ranked(["a", "b"], [1, 2]).with_trace(trace)
+    ordered = order_foreign_hits({"q": ranking}, KnownDocuments({"a", "b"}), 1, Meter())
+    assert ordered["q"].trace == trace
 
 
 @pytest.mark.parametrize(

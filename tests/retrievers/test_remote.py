@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, Stop, single_call
 from retrievers.services import caller
 from retrievers.services.caller import RequestCost, Retries, ServiceCaller
+from retrievers.services.clients import request_address
 from retrievers.services.concurrency import run_request
 from retrievers.services.service_errors import TransientFailure, retry_after
 from retrievers.types import Limits
@@ -150,6 +152,19 @@ def test_a_servers_retry_after_is_obeyed_and_counted():
     assert second - first >= 0.5
     counts = meter.counts("")
     assert (counts["retries"], counts["calls"], counts["tokens"]) == (1, 1, 1)
+
+
+def test_the_port_of_https_changes_no_server(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "its-key")
+    encoder = OpenAIEncoder("m", base_url="https://api.openai.com:443/v1")
+    assert encoder._headers().has_any("authorization")
+
+
+@pytest.mark.parametrize("host", ["bücher.example", "xn--bcher-kva.example"])
+def test_a_host_with_other_letters_is_reached(host):
+    url = httpx2.URL(request_address(f"https://{host}/süche?q=ü"))
+    assert url.raw_host == b"xn--bcher-kva.example"
+    assert url.raw_path == b"/s%C3%BCche?q=%C3%BC"
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,14 @@ def test_notes_on_passages_name_their_documents(meter):
     }
 
 
+def test_a_document_in_two_windows_is_noted_once(monkeypatch, meter):
+    monkeypatch.setattr("retrievers.embedder.EMBEDDING_WINDOW", 2)
+    long = Document("long", "", "one two three four five")
+    retriever = Dense(lambda texts: np.zeros((len(texts), 2)), chunk=Chunk(size=5))
+    retriever.index([long], meter)
+    assert meter.notes() == {"zero-vector": ("long",)}
+
+
 def test_progress_counts_passages_against_passages(monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
     monkeypatch.setattr("retrievers.embedder.EMBEDDING_WINDOW", 7)
