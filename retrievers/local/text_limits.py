@@ -118,21 +118,19 @@ def loaded_reading(model: Any, tokenizer: Any, role: Role) -> RoleReading:
         limit=min(model.max_seq_length or UNLIMITED_TOKENS, UNLIMITED_TOKENS),
         min_tokens=0,
     )
-    names = ("query_length", "document_length", "query_expansion")
-    settings = {name: getattr(model[0], name, None) for name in names}
+    keys = ("query_length", "document_length", "query_expansion")
+    settings = {key: getattr(model[0], key, None) for key in keys}
     return _with_role_lengths(reading, role, settings)
 
 
-def _with_role_lengths(
-    reading: RoleReading, role: Role, settings: Mapping[str, Any]
-) -> RoleReading:
+def _with_role_lengths(reading: RoleReading, role: Role, settings: Any) -> RoleReading:
     """Return a reading with the lengths that a MultiVectorEncoder has for a role.
 
     Args:
         reading: the reading without them.
         role: the role.
-        settings: settings of the module that reads the texts, by the names of
-            sentence-transformers: `query_length` and `document_length`, limits of a
+        settings: a table with settings of the module that reads the texts, by the keys
+            of sentence-transformers: `query_length` and `document_length`, limits of a
             role, and `query_expansion`, by which queries are filled up to `length`
             with mask tokens. The model reads these if `attend` is true; the `strategy`
             "fixed" also cuts longer queries to `length`. Other classes have none.
