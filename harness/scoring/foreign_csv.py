@@ -34,15 +34,15 @@ def read_score_file(path: Path) -> Scores:
     problems = ReadProblems()
     scores: dict[tuple[str, str, str], float] = {}
     for row in _read_rows(path, problems):
-        retriever, query_id, measure, value = map(row.cells.get, SCORE_FILE_COLUMNS)
+        retriever, query_id, measure, cell = map(row.value, SCORE_FILE_COLUMNS)
         if not retriever or not query_id or not measure:
             problem = "lacks a retriever, a query_id or a measure"
             problems.add(row.location, problem, "one score a line")
             continue
-        score = _parse_score(str(value))
+        score = _parse_score(cell)
         if score is None:
             remedy = f"a number of at most {MAX_SCORE:g}; empty where undefined"
-            problems.add(row.location, f"{value!r} is not a score", remedy)
+            problems.add(row.location, f"{cell!r} is not a score", remedy)
         elif (retriever, query_id, measure) in scores:
             problem = f"{retriever} has two scores of {measure} for query {query_id!r}"
             problems.add(row.location, problem, "keep one")

@@ -152,8 +152,9 @@ def _topic_files(reference: DatasetReference, files: Files) -> list[File]:
     Raises:
         InputError: a file that is named is not there.
     """
-    named = [file_named(files, name, reference.folder) for name in reference.queries]
-    return named or _files_with_names(files, TOPIC_NAMES)
+    folder = reference.folder
+    topics = [file_named(files, path, folder) for path in reference.queries]
+    return topics or _files_with_names(files, TOPIC_NAMES)
 
 
 def _qrels_files(reference: DatasetReference, files: Files) -> list[File]:
@@ -186,8 +187,8 @@ def _qrels_of_split(qrels: Sequence[File], reference: DatasetReference) -> list[
     stem = PurePosixPath(qrels[0].name).stem.lower()
     if len(qrels) == 1 and stem in QRELS_NAMES.stems:
         return list(qrels)
-    names = first_names([file.name for file in qrels])
-    problem = f"has no qrels of the split {reference.split!r}, but {names}"
+    file_names = first_names([file.name for file in qrels])
+    problem = f"has no qrels of the split {reference.split!r}, but {file_names}"
     remedy = compose_remedy("name one: ", Setting("labels", "…"), Option("--labels"))
     raise InputError(Problem(str(reference.folder), problem, remedy))
 
@@ -197,7 +198,7 @@ def _missing_part(part: str, folder: str) -> Problem:
     return Problem(folder, f"holds no {part}", remedy)
 
 
-def _files_with_names(files: Files, names: UsualNames) -> list[File]:
+def _files_with_names(files: Files, usual_names: UsualNames) -> list[File]:
     """Return the files with a usual name, or in a top folder with one.
 
     `qrels.test.txt`, `qrels/test.txt` and `qrels/a/b.txt` have the stem `qrels`.
@@ -206,7 +207,7 @@ def _files_with_names(files: Files, names: UsualNames) -> list[File]:
     for path, file in files.items():
         top_name, *below = PurePosixPath(path).parts
         stem = top_name if below else top_name.split(".")[0]
-        if stem.lower() in names.stems and file.suffix in names.suffixes:
+        if stem.lower() in usual_names.stems and file.suffix in usual_names.suffixes:
             matching_files.append(file)
     return matching_files
 
@@ -341,7 +342,7 @@ def _blocks(
         problems: takes such elements, and a file without any element.
     """
     opening = _opening_tag(tag)
-    closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
+    closing = re.compile(rf"</{_tag_names(tag)}>", re.IGNORECASE)
     first_line = 0  # of the element; 0 outside of elements
     lines: list[str] = []
     has_blocks = False
@@ -369,8 +370,12 @@ def _blocks(
 
 def _opening_tag(tag: str) -> re.Pattern[str]:
     """Return the pattern of `<doc>`, or of `<top>` and `<topic>`, with attributes."""
-    name = "top(?:ic)?" if tag == "top" else tag
-    return re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE)
+    return re.compile(rf"<{_tag_names(tag)}(?:\s[^<>]*)?>", re.IGNORECASE)
+
+
+def _tag_names(tag: str) -> str:
+    """Return the pattern of a tag's names: later tracks write `topic` for `top`."""
+    return "top(?:ic)?" if tag == "top" else tag
 
 
 def _split_at(
