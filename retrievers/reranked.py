@@ -109,7 +109,7 @@ class Reranked(Retriever):
 
     @property
     def facts(self) -> RetrieverFacts:
-        """What the first stage uses, and the reranker."""
+        """What the first stage uses, and the reranker, in place of one below it."""
         reranker = RerankerFacts(
             model=model_facts(self.reranker), depth=self.reranker.depth
         )

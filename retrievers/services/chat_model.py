@@ -58,7 +58,8 @@ class Reply(NamedTuple):
 
     text: str
     tokens: int = 0
-    """Billed tokens of prompt and reply; an estimate if the server reports none."""
+    """Billed tokens of prompt and reply; an estimate if the server reports none; 0 if
+    the prompt was declined."""
     is_complete: bool = True
     """False if the reply was cut at `max_tokens`."""
     declined: str = ""
@@ -125,7 +126,7 @@ class ChatModel(remote_model.RemoteModel):
 
     @property
     def other_server(self) -> str:
-        """The server as it may be stored; empty if it is OpenAI's own.
+        """The server as it may be stored; empty for OpenAI's default address.
 
         Another server may have another model with the same name.
         """

@@ -76,7 +76,7 @@ class Chunk(StrictTable):
     by: PassageBoundary | None = None
     """Where passages end: between words; with the paragraph or sentence; or before a
     heading. Left out, at white space, and an overlap may begin within a word. A word
-    longer than a passage is cut."""
+    longer than a passage is cut; left out, also one longer than half of it."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of
     texts: in place of all else."""
