@@ -25,12 +25,12 @@ UNDEFINED_WORDS = frozenset({"", "nan", "null", "none", "na", "n/a"})
 def read_score_file(path: Path) -> Scores:
     """Read a CSV file of per-query scores.
 
-    Its columns are retriever, query_id, measure, value; further columns are ignored. An
-    empty value, NaN or null is undefined.
+    Its columns are retriever, query_id, measure, value; further columns are ignored. A
+    value is undefined if it is one of UNDEFINED_WORDS.
 
     Raises:
-        InputError: with every line that cannot be read, a score that occurs twice, or a
-            column that is missing.
+        InputError: with every line that cannot be read, and every score that occurs
+            twice; a column is missing; there is no score.
     """
     problems = ReadProblems()
     scores: dict[tuple[str, str, str], float] = {}
