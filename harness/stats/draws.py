@@ -34,7 +34,7 @@ MAX_PERMUTED_VALUES = 10_000_000
 MAX_BLOCK_SUMS = 1 << 17
 """Sums computed at once, few enough for a processor's cache; it changes no result."""
 MAX_BLOCK_SIGNS = 1 << 22
-"""Signs, or words of 64 signs, in memory at once; it changes sums by float noise at most."""
+"""Signs, or words of 64 signs, in memory at once; it changes sums by noise alone."""
 MAX_LOOKUP_COLUMNS = 128
 """Columns beyond which a product is faster than looking sums up."""
 

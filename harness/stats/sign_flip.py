@@ -79,8 +79,8 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast]) -> list[FlipTest]:
 
     A difference of zero has no sign. With the smaller of the two sums s of positive and
     of negative sizes, and N subsets of all sizes whose sum is at most s, the two-sided
-    p is min(1, 2 N / 2^m), with m sizes. Sums of n differences within n x 1e-10 x max(1, largest
-    |score|) are equal. No draws: see `subset_tail`.
+    p is min(1, 2 N / 2^m), with m sizes. Sums of n differences within n x 1e-10 x
+    max(1, largest |score|) are equal. No draws: see `subset_tail`.
 
     Args:
         scores: (n, k), one column for each retriever and measure; or the sums of n

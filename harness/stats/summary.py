@@ -56,8 +56,9 @@ def summarize_scores(
         scores: (n,) finite, n >= 1.
         level: confidence of the interval.
         binary: whether the measure can only be 0 or 1: then the interval is Wilson's
-            without clusters and weights, else Student's t. Scores that merely happen to be 0 and 1 do not show this:
-            the mean of a measure that goes up to 2 is not bounded by 1.
+            without clusters and weights, else Student's t. Scores that merely happen to
+            be 0 and 1 do not show this: the mean of a measure that goes up to 2 is not
+            bounded by 1.
         bounds: the measure's range, which the interval does not leave; None if unknown.
         units: clusters and weights of the queries, if any.
 
