@@ -58,6 +58,11 @@ def counting_queries(
         if max(judgments[query_id].values(), default=0) <= 0
     }
     missing = ids - queries_in_run
+    # A query of both kinds is left out once, and is not said to count then.
+    if conventions.skip_no_relevant:
+        missing -= without_relevant
+    elif conventions.intersection:
+        without_relevant -= missing
     notes: list[str] = []
     if without_relevant:
         notes.append(

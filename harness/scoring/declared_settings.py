@@ -34,15 +34,16 @@ class DeclaredSettings(NamedTuple):
     """The statistics that results folders declare in `[statistics]`."""
 
     settings: Settings
-    """The statistics that all folders share, with the defaults where they differ."""
+    """The statistics that all folders share, with the defaults where they differ.
+
+    Where `weight`, `cluster` or `seed` differ, those of the first folder.
+    """
     note: str = ""
     """A sentence on the statistics that differ; "" if none do."""
 
 
 def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
     """Return how the experiments of results folders test.
-
-    A comparison claims no more than one of their runs.
 
     Args:
         paths: results folders, each of one data set or of several; with anything else

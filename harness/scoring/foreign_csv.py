@@ -24,8 +24,8 @@ UNDEFINED_WORDS = frozenset({"", "nan", "null", "none", "na", "n/a"})
 def read_score_file(path: Path) -> Scores:
     """Read a CSV file of per-query scores.
 
-    Its columns are retriever, query_id, measure, value; further columns are ignored. An
-    empty value, NaN or null is undefined.
+    Its columns are retriever, query_id, measure, value; further columns are ignored. A
+    value is undefined if it is one of UNDEFINED_WORDS.
 
     Raises:
         InputError: a column is missing; else with every line that cannot be read, lacks

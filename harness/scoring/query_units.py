@@ -53,17 +53,19 @@ def query_clusters(
 ) -> tuple[str, ...] | None:
     """Return each query's cluster, "" if it has none.
 
-    None if no query has a cluster and no field is declared. Queries of equal text
-    (after NFKC, case folding and collapsing white space) are the same question under
-    several ids: they always belong together, with all that share the declared field
-    with one of them. So do the turns of a conversation, if no field is declared.
+    None if no query has a cluster, no field is declared, and none is a turn of a
+    conversation. Queries of equal text (after NFKC, case folding and collapsing white
+    space) and equal history are the same question under several ids: they always belong
+    together, with all that share the declared field with one of them. So do the turns
+    of a conversation, if no field is declared.
 
     Args:
         queries: in the order of the result.
         field: the declared field.
 
     Raises:
-        InputError: no query has the field: no query would have a cluster, unnoticed.
+        InputError: no query has the field, or "conversation" if some have a history and
+            no field is declared: no query would have a cluster, unnoticed.
 
     >>> queries = [Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")]
     >>> query_clusters(queries, None)

@@ -35,12 +35,12 @@ def rescore(
         results: the folder.
         measures: the measures to compute; the first decides.
         relevance: how its labels become grades.
-        queries: only these; None: all with a relevant document.
+        queries: only these; None: all that a measure scores.
 
     Raises:
-        InputError: the grade rule does not fit the labels or the measures; a query has
-            no relevant document; a measure needs more hits than were stored, and there
-            were more.
+        InputError: the grade rule does not fit the labels or the measures; one of
+            `queries` is not scored; a measure needs more hits than were stored, and
+            there were more, or claims or passages that were not stored.
     """
     graded = _grade_stored_labels(results, measures, relevance)
     if queries is not None:

@@ -13,17 +13,21 @@ def unique_labels(folders: Sequence[Path]) -> list[str]:
 
     It is preceded by as many folders as needed to make all different.
 
+    Raises:
+        InputError: a folder is given twice, under one name or two.
+
     >>> unique_labels([Path("/old/quickstart"), Path("/new/quickstart")])
     ['old/quickstart', 'new/quickstart']
     """
     parts = [folder.resolve().parts for folder in folders]
-    if len(set(parts)) < len(parts):
-        remedy = "give different folders"
-        raise InputError(Problem(str(folders[0]), "is named twice", remedy))
+    for folder, path_parts in zip(folders, parts, strict=True):
+        if parts.count(path_parts) > 1:
+            remedy = "give different folders"
+            raise InputError(Problem(str(folder), "is named twice", remedy))
     length = 1
     while len({path_parts[-length:] for path_parts in parts}) < len(parts):
         length += 1
-    return ["/".join(path_parts[-length:]) for path_parts in parts]
+    return [str(Path(*path_parts[-length:])) for path_parts in parts]
 
 
 def name_runs(runs: Sequence[str | Path]) -> list[str]:

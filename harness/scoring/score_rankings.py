@@ -218,7 +218,8 @@ def mean_judged_share(
 ) -> float:
     """Return the mean share of hits that have a label.
 
-    It is over queries with labels and with a hit: an empty ranking is not unjudged.
+    It is over queries with labels and with a hit: an empty ranking is not unjudged. 1
+    without such a query.
 
     Args:
         computed: the values of `share`, and maybe of other measures.

@@ -139,7 +139,7 @@ def identical_ranking_pairs(
     queries: Sequence[str],
     cutoff: int | None,
 ) -> frozenset[frozenset[str]]:
-    """Return the pairs of retrievers with the same rankings of every query.
+    """Return the pairs with the same rankings of every query down to a cutoff.
 
     Only rankings with the same scores can be the same: no others are read.
 

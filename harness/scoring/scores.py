@@ -195,9 +195,10 @@ class Scores:
         return None
 
     def is_binary(self, measure: str) -> bool:
-        """Whether a measure is 0 or 1; one that is not ours, if all its scores are.
+        """Whether a measure is 0 or 1.
 
-        An average of trials is neither.
+        One that is not ours, if all its scores are, both occur, and no range was
+        declared. An average of trials is neither.
         """
         is_ours = measure in self.ranges and not measure.startswith(OWN_PREFIX)
         if is_ours or self.trial_means:
@@ -232,7 +233,7 @@ class Scores:
     def select_queries(self, mask: QueryMask) -> Scores:
         """The scores of some of the queries.
 
-        Ranges and identical rankings stay those of all queries.
+        `ranges` and identical rankings stay those of all queries.
         """
         if mask.all():
             return self  # so that pairs over all queries share one table

@@ -24,7 +24,7 @@ class SharedQueries(NamedTuple):
     reworded: int
     """How many that every folder scored have another text under the same id."""
     relabelled: int
-    """How many of the same text have other labels (`QueryLabels`)."""
+    """How many of the same text have other labels, or another reference answer."""
 
     def sentence(self) -> str:
         """Say on how many queries the folders are compared, and what was left out.

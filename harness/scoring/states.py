@@ -66,7 +66,10 @@ class StateLabels(NamedTuple):
     """How far the first hits of a retriever are labelled in both states."""
 
     judged_before: float
-    """Mean share of the first hits with a label, in the old state."""
+    """Mean share of the first hits with a label, in the old state.
+
+    It is over queries with a hit; 1 without any.
+    """
     judged_after: float
     """The same in the new state."""
     to_label: int
@@ -143,4 +146,4 @@ def _labelled_documents(results: Results, query_id: str) -> frozenset[str]:
 
 
 def _mean(shares: Sequence[float]) -> float:
-    return sum(shares) / len(shares) if shares else 0.0
+    return sum(shares) / len(shares) if shares else 1.0

@@ -25,7 +25,7 @@ from retrievers.errors import InputError, Problem
 def stored_scores(results: Results) -> Scores:
     """Read the scores in a results folder.
 
-    Measures that are undefined everywhere are left out.
+    Measures that are undefined everywhere are left out, but for the primary one.
 
     Raises:
         InputError: a retriever has no scores of the primary measure.

@@ -44,7 +44,8 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
     p is at most alpha. Exact by the three counts: with i of the won, j of the lost and
     k of the tied queries flipped, a flip is as extreme as the observed signs if i - j
     <= s (i + j + k). At 0 this is McNemar's test: 0 is in the interval exactly if that
-    test does not reject.
+    test does not reject. Not estimable below two queries, or if all are won, all are
+    lost, or all are tied.
 
     >>> [round(end, 4) for end in binary_interval(PairCounts(12, 3, 35))[:2]]
     [0.0385, 0.3333]

@@ -30,11 +30,11 @@ PERMUTATION_DRAWS = 20_000
 MIN_PERMUTATION_DRAWS = 2_000
 """Fewest draws, with many queries: the standard error of 0.05 is 0.005."""
 MAX_PERMUTED_VALUES = 10_000_000
-"""Values that are permuted for one family, above the fewest draws: a second or two."""
+"""Values that are permuted for one family, if the fewest draws do not need more."""
 MAX_BLOCK_SUMS = 1 << 17
 """Sums computed at once, few enough for a processor's cache; it changes no result."""
 MAX_BLOCK_SIGNS = 1 << 22
-"""Signs, or words of 64 signs, in memory at once; it changes no result either."""
+"""Signs, or words of 64 signs, in memory at once; it changes sums by noise alone."""
 MAX_LOOKUP_COLUMNS = 128
 """Columns beyond which a product is faster than looking sums up."""
 
@@ -90,7 +90,7 @@ def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     """Yield the sums of the columns under each draw of signs, in blocks of draws.
 
     The signs are random bits; a bit that is set is a minus. The size of the blocks
-    changes no sum.
+    changes sums by float noise at most.
 
     Args:
         columns: (n, k), one row for each query or cluster, whose values share a sign.

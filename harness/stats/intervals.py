@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 
 NOT_ESTIMABLE = Interval(None, None, "not estimable")
-"""All values are equal, or there is only one: their spread is unknown."""
+"""The spread of the values is unknown: see `standard_error`."""
 
 
 def mean(values: Floats, weights: Floats | None = None) -> float:
@@ -60,7 +60,7 @@ def student_interval(
     bounds: ValueRange | None = None,
     units: Units | None = None,
 ) -> Interval:
-    """Return Student's t interval of a mean; "not estimable" if all values are equal.
+    """Return Student's t interval of a mean; "not estimable" without standard error.
 
     If it would exceed `bounds`, the result is the t interval of the logit of the mean
     by the delta method, transformed back ("logit"). With clusters or weights, see
@@ -119,13 +119,14 @@ class StandardError(NamedTuple):
 def standard_error(values: Floats, units: Units | None = None) -> StandardError | None:
     """Return the standard error of a mean, robust to clusters and weights.
 
-    None if all values are equal, or if one query has as good as all of the weight.
+    None if there is one unit (query, or cluster), if all have the same mean, or if one
+    has as good as all of the weight.
 
     With h the queries' shares of the weight (1/n each without weights) and h_g those of
     the G clusters: e_g = sum of h (d - mean) within the cluster / (1 - h_g), the
     deviation from the other clusters; SE^2 = sum e_g^2, times (G - 1) / G without
-    weights; 1 / sum h_g^2 - 1 degrees of freedom. With one query in each cluster and
-    equal weights this is the usual standard error. One dominant cluster makes plain
+    weights; 1 / sum h_g^2 - 1 degrees of freedom. With one query in each cluster and no
+    weights this is the usual standard error. One dominant cluster makes plain
     robust intervals too short (72 to 85 % for 95).
 
     >>> units = single_units(4, np.array([4.0, 2.0, 1.0, 1.0]))

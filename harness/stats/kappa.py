@@ -2,8 +2,8 @@
 
 Every coefficient is computed from tables of counts that add up over queries, so that
 its bootstrap over queries resamples tables. Leading axes are kept: (…, k, k) tables in,
-(…) coefficients out. A coefficient is NaN where it is undefined, because only one
-category was used or nothing was judged twice.
+(…) coefficients out. A coefficient is NaN where it is undefined: nothing was judged
+twice, or only one category was used (for positive agreement: the negative one).
 """
 
 import math
@@ -29,7 +29,8 @@ With 5 queries, an interval of nominal 95 % covered kappa in 84 %.
 class AgreementEstimate(NamedTuple):
     """A coefficient with its bootstrap interval over queries.
 
-    NaN where the coefficient is undefined, or the queries are too few.
+    All are NaN where the coefficient is undefined, the ends also if the queries are too
+    few.
     """
 
     value: float

@@ -47,7 +47,8 @@ class MaxTResult(NamedTuple):
     low: float | None
     """Lower bound of the true gain; it is valid although the data chose the column.
 
-    None if all its differences are equal, or one unit has as good as all of the weight.
+    None if its mean difference is the same in all units, or one unit has as good as all
+    of the weight.
     """
     method: str
     """How `p_value` was computed: "enumerated" (exact) or "draws".
@@ -115,8 +116,8 @@ def _lower_bound(
     left out of the error and of the studentised columns: in their product it cancels.
 
     Returns:
-        The bound; None if one unit has as good as all of the weight, or all differences
-        of the best column are equal.
+        The bound; None if one unit has as good as all of the weight, or the best
+        column's mean difference is the same in all units.
     """
     weight = units.totals.sum()
     shares = (units.totals / weight)[:, None]

@@ -72,14 +72,23 @@ def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
         case "randomization":
             return DecisiveTest(
                 pair.flip_test.two_sided,
-                # Both tests flip the signs of the same differences.
-                pair.signed_rank.p_minimum,
+                _smallest_flip_p(pair),
                 None,
                 pair.flip_test.method,
             )
         case "t":
             t, p_value = paired_t_test(pair.differences, pair.units)
             return DecisiveTest(p_value, None, t, "undefined" if t is None else "t")
+
+
+def _smallest_flip_p(pair: PairObservations) -> float:
+    """Return the smallest p that flips of the units' signs can give."""
+    if pair.units.weights is None:
+        # Both tests flip the signs of the same differences.
+        return pair.signed_rank.p_minimum
+    sums = pair.units.sums(pair.differences.values)
+    differing = int(np.count_nonzero(np.abs(sums) > pair.differences.slack))
+    return max(min(1.0, math.ldexp(1.0, 1 - differing)), SMALLEST)
 
 
 NOT_SHOWABLE = FlipTest(1.0, 1.0, "enumerated")
@@ -151,7 +160,7 @@ def non_inferiority_tests(
 
     Returns:
         The test of each pair; `NOT_SHOWABLE` itself if the queries are too few, or the
-        range is unknown.
+        range is unknown or 0.
     """
     margin = within.margin
     units = within.units

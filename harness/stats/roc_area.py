@@ -79,7 +79,7 @@ def roc_area(
     """Return the chance that a positive scores higher than a negative, a tie half.
 
     Its interval is the wider of Newcombe's (2006) method 5 and DeLong's on the logit
-    scale; at an area of 0 or 1 the first alone, since the second does not exist there.
+    scale; the first alone where the second does not exist, as at an area of 0 or 1.
 
     Args:
         scores: the best scores of both sides.
@@ -148,8 +148,8 @@ def compare_roc_areas(
 ) -> RocAreaTest:
     """Test whether two retrievers separate the same positives and negatives alike.
 
-    DeLong's test. Without any variance (both areas at an end) p is that of the fewest
-    queries that could differ: it is never 0.
+    DeLong's test. If the areas differ without any variance (as 1 and 0 do) p is that of
+    the fewest queries that could differ: it is never 0.
 
     Args:
         first: the scores of one retriever.

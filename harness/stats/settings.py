@@ -185,7 +185,7 @@ def override_settings(
 def check_margin(
     where: str, margin: float | None, bounds: tuple[float, float] | None
 ) -> None:
-    """Refuse a margin that no difference can reach.
+    """Refuse a margin that no difference exceeds.
 
     With such a margin everything would be as good as the best.
 

@@ -31,6 +31,8 @@ LARGE_FAMILY = 1_000
 """Contrasts above which the saddlepoint is used from 60 differences on."""
 MIN_SADDLEPOINT_DIFFERENCES = 60
 """Non-zero differences from which on a large family uses the saddlepoint."""
+NEAR_CENTRE = 1e-3
+"""Standard deviations from the centre below which the saddlepoint's formula is 0/0."""
 TILT_TOLERANCE = 1e-13
 """Relative tolerance of the saddlepoint."""
 
@@ -77,8 +79,8 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast]) -> list[FlipTest]:
 
     A difference of zero has no sign. With the smaller of the two sums s of positive and
     of negative sizes, and N subsets of all sizes whose sum is at most s, the two-sided
-    p is min(1, 2 N / 2^n'). Sums of n differences within n x 1e-10 x max(1, largest
-    |score|) are equal. No draws: see `subset_tail`.
+    p is min(1, 2 N / 2^m), with m sizes. Sums of n differences within n x 1e-10 x
+    max(1, largest |score|) are equal. No draws: see `subset_tail`.
 
     Args:
         scores: (n, k), one column for each retriever and measure; or the sums of n
@@ -174,10 +176,7 @@ def _grid_steps(sizes: Floats) -> int | None:
 
 
 def _list_subset_sums(sizes: Floats, limit: float) -> Floats | None:
-    """Return the sums of the subsets that are within the limit; None if too many.
-
-    They are listed in ascending order of the sizes.
-    """
+    """Return the sums of the subsets that are within the limit; None if too many."""
     if _fewest_subsets(sizes, limit) > MAX_LISTED_SUBSETS:
         return None
     sums = np.zeros(1)
@@ -264,6 +263,9 @@ def saddlepoint_chance(sizes: Floats, limit: float) -> float:
     smallest_chance = max(math.ldexp(1.0, -len(d)), SMALLEST)
     if observed >= total * (1 - SCORE_TOLERANCE):
         return smallest_chance
+    z = observed / math.sqrt(float(d @ d))
+    if z < NEAR_CENTRE:  # there the sum is normal
+        return float(special.ndtr(-z))
     t = _saddlepoint(d, observed)
     cumulant = float((t * d + np.log1p(np.exp(-2 * t * d)) - math.log(2)).sum())
     w = math.sqrt(max(2 * (t * observed - cumulant), SCORE_TOLERANCE))

@@ -336,7 +336,7 @@ def _lattice_saddlepoint(r: Floats, edge: float) -> float:
     top = 1.0 / r.max()
     while excess(top) < 0:
         top *= 2
-    from scipy import optimize  # takes a second; needed only from 500 differences on
+    from scipy import optimize  # takes a second; needed only beyond 500 differences
 
     t: float = optimize.brentq(excess, 0.0, top, xtol=1e-300, rtol=1e-14)
     return t

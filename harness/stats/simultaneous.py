@@ -86,7 +86,8 @@ def simultaneous_quantile(
 
     The signs of whole units are flipped, shared by all pairs: all patterns up to 16
     units, else 100,000 seeded draws. Each flip is studentised by its own standard
-    error, that of `standard_error`. None if no pair varies.
+    error, that of `standard_error`. None if no pair varies, there are fewer than two
+    units, or one has as good as all of the weight.
 
     Args:
         scores: (n, k) scores of k retrievers.

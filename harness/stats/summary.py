@@ -25,7 +25,7 @@ class ScoreSummary:
     count: int
     """How many queries have a score."""
     mean: float
-    """The mean, weighted if queries have weights; the quantiles are not."""
+    """The mean, weighted if queries have weights; `std` and the quantiles are not."""
     ci_low: float | None
     """Both ends are None if no interval can be estimated."""
     ci_high: float | None
@@ -55,9 +55,10 @@ def summarize_scores(
     Args:
         scores: (n,) finite, n >= 1.
         level: confidence of the interval.
-        binary: whether the measure can only be 0 or 1: then the interval is Wilson's,
-            else Student's t. Scores that merely happen to be 0 and 1 do not show this:
-            the mean of a measure that goes up to 2 is not bounded by 1.
+        binary: whether the measure can only be 0 or 1: then the interval is Wilson's
+            without clusters and weights, else Student's t. Scores that merely happen to
+            be 0 and 1 do not show this: the mean of a measure that goes up to 2 is not
+            bounded by 1.
         bounds: the measure's range, which the interval does not leave; None if unknown.
         units: clusters and weights of the queries, if any.
 

@@ -138,3 +138,10 @@ def test_a_chance_below_the_smallest_number_is_the_smallest_number():
     differences = np.concatenate([np.full(4_000, 0.5), np.full(200, -0.25)])
     test = flip_signs(differences, 1e-10)
     assert (test.two_sided, test.method) == (sys.float_info.min, "convolved")
+
+
+def test_equal_sums_of_both_signs_are_at_the_centre() -> None:
+    sizes = np.random.default_rng(1).random(400)
+    test = flip_signs(np.concatenate([sizes, -sizes]), 1e-10)
+    assert test.method == "saddlepoint"
+    assert (test.two_sided, test.greater) == (1.0, 0.5)
