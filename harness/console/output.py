@@ -89,13 +89,17 @@ def print_to_fit(
         args: of `build`.
         options: of `build`.
     """
-    from rich.text import Text
-
     console = open_console()
     for part in build(*args, width=console.width, **options):
-        # A line that must not be wrapped is a command.
-        is_command = isinstance(part, Text) and part.no_wrap is True
-        console.print(part, soft_wrap=is_command)
+        _print_part(console, part)
+
+
+def _print_part(console: Console, part: RenderableType) -> None:
+    """Print a part; a text that must not be wrapped is a command, and stays a line."""
+    from rich.text import Text
+
+    is_command = isinstance(part, Text) and part.no_wrap is True
+    console.print(part, soft_wrap=is_command)
 
 
 def open_console(*, stderr: bool = False) -> Console:
@@ -106,7 +110,7 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 TEXT_WIDTH = 100
-"""Characters of a line of text outside of a terminal."""
+"""Characters of a line of `rendered_text`, if no width is given."""
 
 
 def rendered_text(
@@ -120,5 +124,5 @@ def rendered_text(
     console = Console(width=width, color_system=None, force_terminal=False)
     with console.capture() as captured:
         for part in build(*args, width=width):
-            console.print(part)
+            _print_part(console, part)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -24,12 +24,13 @@ def run(
     *,
     progress: bool | None = None,
 ) -> NotebookResults:
-    """Run an experiment, and write its results folder.
+    """Run an experiment on one data set, and write its results folder.
 
     The steps are check, index, search, score and compare.
 
     Args:
-        experiment: its file; or its tables as a dict, or an `Experiment`.
+        experiment: its file; or its tables as a dict, or an `Experiment`, whose paths
+            are relative to the working directory.
         options: the folder of results, and what to run; your own `on_progress` replaces
             the progress display.
         progress: whether it is shown on standard error; by default in a terminal or a
@@ -42,6 +43,7 @@ def run(
         InputError: a problem with the experiment, its data or its environment; nothing
             was embedded.
         BackendError: every retriever failed; earlier results are unchanged.
+        OverBudget: more was billed than `max_cost`; the results are written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,8 +67,6 @@ def run_sets(
 ) -> dict[str, NotebookResults]:
     """Run an experiment on each of its data sets, as `harness run` does.
 
-    The common page is written, too.
-
     Args:
         experiment: its file; or its tables as a dict.
         options: as for `run`.
@@ -74,11 +74,13 @@ def run_sets(
 
     Returns:
         The results of each data set by its name; `data_sets.csv` and the common page
-        are in the parent folder.
+        are in the parent folder. If `dataset` is no list: one, by the experiment's
+        name, without these.
 
     Raises:
         InputError: as for `run`; all sets are checked before anything is embedded.
         BackendError: every retriever failed on a set; earlier sets are kept.
+        OverBudget: as for `run`.
 
     >>> tables = {
     ...     "name": "two",
@@ -97,7 +99,8 @@ def run_sets(
         problems_without_options(),
         _with_progress(options, progress) as watched_options,
     ):
-        sets = several_sets.run_sets(load_sets(experiment), watched_options)
+        loaded_sets = load_sets(experiment, allow_code=options.allow_code)
+        sets = several_sets.run_sets(loaded_sets, watched_options)
         return {
             results.manifest.name: NotebookResults.from_results(results)
             for results in sets

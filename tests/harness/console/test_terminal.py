@@ -17,6 +17,7 @@ from rich.console import Console
 
 from harness.console import columns, progress, result_tables
 from harness.console.forest import leaderboard_in_letters
+from harness.console.output import rendered_text
 from harness.console.progress import Progress
 from harness.console.results_text import verdict_text
 from harness.console.score_tables import means_table, query_scores_table
@@ -544,3 +545,9 @@ def test_a_terminal_has_bars_and_a_line_for_each_finished_stage(
     assert "━" in text
     assert "10 of 30" in text
     assert "minilm: search: 4 texts in 0.0 s" in text
+
+
+def test_a_command_stays_one_line_in_rendered_text():
+    command = "harness pool " + "x" * 200
+    text = rendered_text(lambda width: [columns.command_line(command)], width=100)
+    assert text == command

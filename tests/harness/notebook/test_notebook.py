@@ -873,6 +873,16 @@ def test_an_experiment_file_may_name_a_function(tmp_path, monkeypatch, capsys):
     )
 
 
+@pytest.mark.parametrize("run_any", [harness.run, harness.run_sets])
+def test_code_that_is_not_allowed_is_not_imported(run_any, tmp_path, monkeypatch):
+    code = "raise RuntimeError('it ran')"
+    call = f"{small.module(tmp_path, monkeypatch, code)}:search"
+    block = f'[[retrievers]]\nname = "tool"\nkind = "python"\ncall = "{call}"\n'
+    path = small.experiment(tmp_path, retrievers=block)
+    options = RunOptions(tmp_path / "out", allow_code=False)
+    assert "runs code" in str(small.refusal(run_any, path, options))
+
+
 def test_a_notebook_shows_progress_in_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setattr("harness.console.progress.REFRESH_SECONDS", 0)
