@@ -44,7 +44,8 @@ ELEMENT_SEPARATORS = tuple(map(re.compile, (";", ",", r"\|", r"\s+", r"[;,|\s]+"
 ELEMENT_SEPARATOR = ELEMENT_SEPARATORS[-1]
 """Any of them."""
 MAX_JOINED_PARTS = 10
-"""Parts of a text, at most, that are joined to see if they name a document."""
+"""Parts of a text, at most, that are joined to see if they name a document: each join
+costs a look-up."""
 NamesDocument = Callable[[str], bool]
 """Whether a text names a document."""
 
@@ -357,12 +358,14 @@ def split_cell(text: str, names_document: NamesDocument) -> Any:
     """Return the ids in one cell of text.
 
     If the whole cell names a document, that is the only id. Ids may contain separators:
-    parts that name a document together are one id. Commas separate ids only if one of
-    the parts names a document, since names of files may contain commas.
+    up to ten parts that name a document together are one id. Commas separate ids only
+    if one of the parts names a document, since names of files may contain commas.
 
     >>> split_cell("acts, 1999; b", {"acts, 1999"}.__contains__)
     ['acts, 1999', 'b']
     >>> split_cell("a, b, c", {"a, b"}.__contains__)
+    ['a, b', 'c']
+    >>> split_cell("a, b" + ", c" * 12, {"a, b"}.__contains__)[:2]
     ['a, b', 'c']
     >>> split_cell("leave, paid.md", {"a"}.__contains__)
     ['leave, paid.md']
@@ -408,19 +411,15 @@ def _split_element(id_: str, names_document: NamesDocument) -> list[str]:
 
 
 def _split_ids(text: str, separator: str, names_document: NamesDocument) -> list[str]:
-    """Return the ids in a text; the most parts that name a document are one id.
-
-    Joins are tried only near the end of a long list, since each costs a look-up.
-    """
+    """Return the ids in a text; the most parts that name a document are one id."""
     parts = text.split(separator)
     ids: list[str] = []
     while parts:
         length = 1
-        if len(parts) <= MAX_JOINED_PARTS:
-            for n in range(len(parts), 1, -1):
-                if names_document(separator.join(parts[:n]).strip()):
-                    length = n
-                    break
+        for n in range(min(len(parts), MAX_JOINED_PARTS), 1, -1):
+            if names_document(separator.join(parts[:n]).strip()):
+                length = n
+                break
         ids.append(separator.join(parts[:length]).strip())
         parts = parts[length:]
     return [id_ for id_ in ids if id_]

@@ -33,7 +33,7 @@ class JudgingEffort(NamedTuple):
     """The effort to judge these rankings, and where it is most useful."""
 
     pairs: int
-    """Different documents among the first hits of any retriever, over all queries."""
+    """Pairs of a query and a document among the first hits of any retriever for it."""
     queries: tuple[QueryEffort, ...]
     """At most ten queries, first those whose rankings share the fewest documents."""
 
@@ -57,13 +57,15 @@ class SampledEffort(NamedTuple):
 
 
 def judging_time(pairs: int) -> str:
-    """Return how long the judgments take: minutes below an hour.
+    """Return how long the judgments take: minutes, at least one, below an hour.
 
     >>> judging_time(12), judging_time(360)
     ('4 minutes', '2 hours')
+    >>> judging_time(179)
+    '1 hour'
     """
     minutes = pairs * SECONDS_PER_JUDGMENT / 60
-    if minutes >= 60:
+    if round(minutes) >= 60:
         hours = f"{minutes / 60:.1f}".removesuffix(".0")
         return f"{hours} hour" if hours == "1" else f"{hours} hours"
     return count_of(max(1, round(minutes)), "minute")
@@ -78,7 +80,13 @@ def sampled_effort(results: Results) -> SampledEffort:
 
 
 def judging_effort(results: Results, depth: int = DEFAULT_CUTOFF) -> JudgingEffort:
-    """Count the pairs to judge, and list the queries whose rankings differ most."""
+    """Count the pairs to judge, and list the queries whose rankings differ most.
+
+    Args:
+        results: the rankings.
+        depth: first hits of each retriever; by default those that reports compare,
+            which are more than those of the proposed command.
+    """
     pools: dict[str, set[str]] = {query_id: set() for query_id in results.queries}
     for read_rankings in rankings_by_retriever(results).values():
         for query_id, documents in read_rankings().items():

@@ -25,7 +25,8 @@ TOKENIZER_FILE = "tokenizer.json"
 def words_as_tokens(texts: Sequence[str]) -> Counts:
     """Return the words of each text times 4/3, rounded up.
 
-    A word ends at white space; in scripts without spaces each character is a word.
+    A word ends at white space; each character of Chinese, Japanese and Korean, and of
+    other scripts without spaces, is a word.
 
     >>> words_as_tokens(["one two three", "one two", "", "顧客 NPS"]).tolist()
     [4, 3, 0, 4]
