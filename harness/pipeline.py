@@ -123,9 +123,9 @@ def run_all_retrievers(
         InputError: a part lacks a key, a price or a package.
         BackendError: every retriever failed.
     """
-    context = build_run_context(loaded, built, cache, accounts, reusable=reusable)
     on_finished = partial(records.write_run_files, staging)
     with all_extras_named(built.find_missing_extras):
+        context = build_run_context(loaded, built, cache, accounts, reusable=reusable)
         runs = run_retrievers(
             built.retrievers, context, reusable.runs, on_finished=on_finished
         )
