@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import experiment
-from harness.console import demo
-from harness.console.demo import DEMO_MODEL_MODULES, demo_experiment
+from harness import experiment, shipped_files
+from harness.shipped_files import DEMO_MODEL_MODULES, demo_experiment
 
 PROJECT = Path(__file__).parents[1]
 SOURCES = ("harness", "retrievers", "experiments", "datasets")
@@ -26,8 +25,8 @@ BUILD = (
     "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 )
 WITHOUT_THE_MODEL = (
-    "from harness.console import demo; demo.find_spec = lambda name: None; from "
-    "harness.cli import main; main()"
+    "from harness import shipped_files; shipped_files.find_spec = lambda name: None; "
+    "from harness.cli import main; main()"
 )
 
 
@@ -129,7 +128,7 @@ def test_the_demo_is_what_this_machine_can_run(
     model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(
-        demo,
+        shipped_files,
         "find_spec",
         lambda name: object() if model or name != DEMO_MODEL_MODULES[0] else None,
     )

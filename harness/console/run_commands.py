@@ -101,7 +101,7 @@ def demo(
     """Run the built-in experiment: survey templates, searched by words and (extra
     offline) by a model.
     """  # noqa: D205
-    from harness.console.demo import OFFLINE_HINT, demo_experiment
+    from harness.shipped_files import OFFLINE_HINT, demo_experiment
 
     experiment = demo_experiment()
     if not quiet:

@@ -73,7 +73,7 @@ def read_finished_files(
     Empty if any of them has to run: its data or its settings have changed since, or
     `fresh` or `only` is set.
     """
-    from harness.running.finished_run import read_finished_sets
+    from harness.running.reuse import read_finished_sets
 
     if options.fresh or options.only:
         return []

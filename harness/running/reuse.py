@@ -1,12 +1,15 @@
 """Results of an earlier run that are used again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from harness import records
 from harness.build.build import BuiltExperiment
+from harness.dataset import load_dataset
+from harness.experiment import LoadedExperiment
+from harness.identity import run_identity
 from harness.records import Results, Run, StageLatency
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -129,3 +132,26 @@ def _runs_left_out(
         remedy = compose_remedy("name them, too", Option("--only"))
         raise InputError(Problem(str(folder), message, remedy))
     return {retriever: earlier.run(retriever) for retriever in left_out}
+
+
+def read_finished_sets(
+    sets: Sequence[LoadedExperiment], results: Path
+) -> list[Results]:
+    """Return the stored results if this very experiment has run on all its data sets.
+
+    Empty if any data set still has to run. Nothing is embedded, searched or timed.
+
+    Args:
+        sets: the experiment on each of its data sets.
+        results: the folder of all results.
+    """
+    finished: list[Results] = []
+    for loaded in sets:
+        folder = results / loaded.set_of / loaded.experiment.name
+        drop_dangling = loaded.experiment.relevance.dangling == "drop"
+        dataset = load_dataset(loaded.dataset, drop_dangling=drop_dangling)
+        identity = run_identity(loaded.tables, dataset.digest)
+        if records.stored_identity(folder) != identity:
+            return []
+        finished.append(records.read_results(folder))
+    return finished
