@@ -128,7 +128,7 @@ class JudgeConfig(StrictTable):
     def _compares_by_cosine(cls, encoder: PartConfig | None) -> PartConfig | None:
         with as_validation_error():
             if encoder is not None:
-                check_vector_form(encoder, Literal["dense"])
+                check_vector_form(encoder.kind, Literal["dense"])
         return encoder
 
     @model_validator(mode="after")

@@ -137,21 +137,21 @@ FieldFilter = dict[
 ]
 
 
-def check_vector_form(encoder: PartConfig, form: object) -> None:
+def check_vector_form(encoder_kind: str, form: object) -> None:
     """Refuse an encoder whose vectors have another form than a retriever needs.
 
     Args:
-        encoder: its kind and options.
+        encoder_kind: the kind of the encoder.
         form: the form, as the type of a key `kind`.
 
     Raises:
         InputError: they have another form.
     """
     needed_form = get_args(form)[0]
-    encoder_form = getattr(encoder_class(encoder.kind), "form", needed_form)
+    encoder_form = getattr(encoder_class(encoder_kind), "form", needed_form)
     if encoder_form == needed_form:
         return
-    encoder_name = f"the encoder {encoder.kind!r}"
+    encoder_name = f"the encoder {encoder_kind!r}"
     problem = f"{encoder_name} gives {encoder_form} vectors, not {needed_form} ones"
     remedy = f'it belongs to a retriever of kind = "{encoder_form}"'
     raise InputError(Problem("kind", problem, remedy))

@@ -84,7 +84,7 @@ class VectorRetrieverConfig(RetrieverConfig):
     @classmethod
     def _of_this_form(cls, encoder: PartConfig) -> PartConfig:
         with as_validation_error():
-            check_vector_form(encoder, cls.model_fields["kind"].annotation)
+            check_vector_form(encoder.kind, cls.model_fields["kind"].annotation)
         return encoder
 
     @field_validator("store")
