@@ -13,6 +13,7 @@ from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
 from harness.dataset.label_lists import (
     NamesDocument,
+    are_pairs,
     holds_scores,
     named_documents,
     scores_or_list,
@@ -96,8 +97,9 @@ def _hits_in(
 ) -> Iterator[tuple[float | None, str]]:
     """Yield the documents in a cell, each with what orders it; None without that."""
     content = scores_or_list(cell, names_document)
-    if isinstance(content, Mapping) and holds_scores(content):
-        for document, score in content.items():
+    if holds_scores(content) or are_pairs(content):
+        pairs = content.items() if isinstance(content, Mapping) else content
+        for document, score in pairs:
             yield -float(score), str(document)
         return
     for element in content if isinstance(content, list | tuple) else [content]:

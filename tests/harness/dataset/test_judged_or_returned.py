@@ -13,6 +13,8 @@ from harness.dataset import (
     load_dataset,
     read_returned_documents,
 )
+from harness.dataset.label_lists import read_label_list
+from harness.dataset.labels import Labels
 from harness.dataset.merge_lists import merge_lists
 from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory
@@ -137,6 +139,7 @@ def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
         {"d3": 0.9, "d1": 0.2},
         {"d1": 0.2, "d3": 0.9},
         [["d1", 0.2], ["d3", 0.9]],
+        [["d1", 0.2], ["d3", 0.9], ["d3", 0.1]],
         [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
         [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
     ],
@@ -146,7 +149,8 @@ def test_scores_of_documents_are_asked_about_and_order_a_run(
 ):
     monkeypatch.chdir(tmp_path)
     message = str(refusal(load_dataset, asked(tmp_path, two(top=hits))))
-    assert "'top' (4 of 4 parts) names documents" in message
+    parts = 2 * len(hits)
+    assert f"'top' ({parts} of {parts} parts) names documents" in message
     columns = ("--columns", "run=top")
     ends(capsys, 0, "init", "asked.jsonl", "--documents", "corpus.jsonl", *columns)
     lines = Path("asked.trec").read_text().splitlines()
@@ -226,6 +230,10 @@ def test_pairs_with_flags_are_grades(tmp_path):
         pytest.param(
             [{"id": "d1", "grade": 2}, {"id": "d1", "grade": 0}], id="objects"
         ),
+        pytest.param(
+            [{"id": "d1", "grade": 2, "spans": ["cat"]}, {"id": "d1", "grade": 0}],
+            id="objects-with-spans",
+        ),
     ],
 )
 def test_a_document_with_two_grades_is_refused(tmp_path, listed):
@@ -238,6 +246,19 @@ def test_an_object_that_is_listed_twice_with_one_grade_counts_once(tmp_path):
     listed = [{"id": "d1", "grade": 2}, {"id": "d1", "grade": 2}]
     dataset = load_dataset(asked(tmp_path, two(gold_ids=listed)))
     assert dataset.labels["q0"].grades == {"d1": 2}
+
+
+@pytest.mark.parametrize("id_", ["3", 3])
+def test_an_object_alone_names_a_document_by_a_number(id_):
+    labels = read_label_list({"id": id_, "grade": 2}, {"3"}.__contains__)
+    assert isinstance(labels, Labels)
+    assert labels.grades == {"3": 2}
+
+
+def test_documents_may_be_called_as_keys_are():
+    labels = read_label_list({"id": 1, "grade": 2}, {"id", "grade"}.__contains__)
+    assert isinstance(labels, Labels)
+    assert labels.grades == {"id": 1, "grade": 2}
 
 
 def test_pairs_of_a_document_and_its_grade_are_grades(tmp_path):

@@ -669,6 +669,25 @@ def test_a_folder_that_is_no_data_set_is_told_what_it_lacks(tmp_path, files, mes
     assert message in str(refusal(load_dataset, DatasetReference(tmp_path / "data")))
 
 
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        (["scifact"], "but its folder 'scifact' may be one (name {}/scifact)"),
+        (["b", "a"], "but each of its folders 'a', 'b' may be one (name {}/a)"),
+        (["beir/b c"], "but its folder 'beir/b c' may be one (name '{}/beir/b c')"),
+    ],
+)
+def test_a_folder_above_data_sets_names_them(tmp_path, folders, message):
+    for folder in folders:
+        path = tmp_path / folder
+        (path / "qrels").mkdir(parents=True)
+        (path / "corpus.jsonl").write_text('{"_id": "d1", "text": "cat"}')
+        (path / "queries.jsonl").write_text('{"_id": "q1", "text": "cat?"}')
+        (path / "qrels" / "test.tsv").write_text("q1\td1\t1")
+    refused = refusal(load_dataset, DatasetReference(tmp_path))
+    assert message.format(tmp_path) in str(refused)
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     refused = refusal(load_dataset, DatasetReference(tmp_path / "none"))
     assert "none: no such folder" in str(refused)
