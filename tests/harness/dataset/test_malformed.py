@@ -650,8 +650,21 @@ def test_an_odd_value_in_a_span_is_left_out(odd, tmp_path):
     path = tmp_path / "spans.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     spans = collect_spans(path, ReadProblems())
-    assert spans.texts["a"] == "t"
+    assert spans.text_of("a") == "t"
     assert not spans.grades
+
+
+def test_a_document_of_spans_has_all_its_passages(tmp_path):
+    span = {"span_kind": "RETRIEVER", "input.value": "q"}
+    first, second, third = (
+        {"document": {"id": "a", "content": text}} for text in ("one", "two", "three")
+    )
+    retrieved = ([first, second], [second, third])
+    rows = [{**span, "retrieval.documents": passages} for passages in retrieved]
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spans = collect_spans(path, ReadProblems())
+    assert spans.text_of("a") == "one\n\ntwo\n\nthree"
 
 
 @pytest.mark.parametrize(
