@@ -54,8 +54,9 @@ def list_files(
         gitignore: skip what `.gitignore` names in a folder, and say what is skipped.
 
     Raises:
-        InputError: it is not an archive, or a name in it leads outside. Nothing is
-            ever written, but such an archive is not to be trusted.
+        InputError: it is a file that is no archive or workbook that can be read, or a
+            name in it leads outside. Nothing is ever written, but such an archive is
+            not to be trusted.
     """
     if not path.is_file():
         problems = ReadProblems() if problems is None else problems
@@ -92,12 +93,16 @@ class _NamedFiles:
 
 
 def list_reference(reference: DatasetReference) -> dict[str, File]:
-    """Return the files of a reference that is a folder or holds files; else none."""
+    """Return the files of a reference that is a folder or holds files; else none.
+
+    Raises:
+        InputError: it is an archive that is not read.
+    """
     if reference.scheme:
         return {}
-    refuse_other_archives(reference.folder)
     if reference.folder.is_dir() or is_container(reference.folder):
         return list_files(reference.folder)
+    refuse_other_archives(reference.folder)
     return {}
 
 

@@ -117,6 +117,20 @@ def test_a_query_that_nobody_signed_has_no_labeller(tmp_path):
     assert load_dataset(tmp_path).labels["q0"].labelled_by == ""
 
 
+def test_labellers_name_documents_by_their_files(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(name)
+    row = {"id": "q", "query": "what"}
+    lists = {"ann": ["a.md", "b.md"], "ben": ["b"]}
+    for person, documents in lists.items():
+        labelled = row | {"labelled_by": person, "relevant_documents": documents}
+        (tmp_path / f"{person}.json").write_text(json.dumps([labelled]))
+    reference = DatasetReference(tmp_path, queries=("ann.json", "ben.json"))
+    [labels] = load_dataset(reference).labels.values()
+    grades = {"ann": {"a": 2, "b": 1}, "ben": {"b": 1}}
+    assert labels.grades_by_labeller == grades
+
+
 def test_a_document_that_a_labeller_lists_twice_has_its_better_rank():
     lists = {"ann": ("d1", "d1", "d2"), "ben": ("d1",)}
     grades = merge_lists(lists).grades_by_labeller

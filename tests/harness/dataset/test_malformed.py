@@ -701,6 +701,26 @@ def test_a_folder_above_data_sets_names_them(tmp_path, folders, message):
     assert message.format(tmp_path) in str(refused)
 
 
+def test_a_folder_may_be_called_as_an_archive_is(tmp_path):
+    folder = tmp_path / "docs.tar"
+    folder.mkdir()
+    (folder / "a.md").write_text("cat")
+    (folder / "queries.json").write_text('[{"query": "q", "relevant_documents": "a"}]')
+    assert load_dataset(DatasetReference(folder)).document_count == 1
+
+
+@pytest.mark.parametrize("list_first", [True, False])
+def test_labels_beside_a_list_are_refused(tmp_path, list_first):
+    labels = ['{"query_id": "q1", "relevant": ["d1"]}\n']
+    labels.insert(list_first, '{"query_id": "q1", "corpus-id": "d2", "grade": 2}\n')
+    (tmp_path / "labels.jsonl").write_text("".join(labels))
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "cat?"}')
+    documents = ['{"_id": "d1", "text": "cat"}\n', '{"_id": "d2", "text": "dog"}\n']
+    (tmp_path / "corpus.jsonl").write_text("".join(documents))
+    refused = refusal(load_dataset, DatasetReference(tmp_path))
+    assert "labels.jsonl:2: query 'q1' has labels on two rows (also" in str(refused)
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     refused = refusal(load_dataset, DatasetReference(tmp_path / "none"))
     assert "none: no such folder" in str(refused)
