@@ -143,7 +143,7 @@ class _LabelReader:
         """Return the id of a row's query; None if there is none, which is a problem."""
         if self._query_ids is not None and row.name("query_id") is None:
             # A row without a text has its problem from the queries.
-            return self._query_ids.get(str(row.value("query")))
+            return self._query_ids.get(str(row.text_cell("query")))
         is_of_labels = row.name("label_query") is not None
         is_of_labels |= row.columns.is_declared("label_query")
         return row.id("label_query" if is_of_labels else "query_id")

@@ -18,6 +18,7 @@ from harness.dataset.label_lists import (
     named_documents,
     scores_or_list,
 )
+from harness.dataset.placed_row import PlacedRow
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
@@ -65,9 +66,10 @@ def _read_hits(
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
     for row in _rows_with(column, dataset):
-        query_id = document_id(_cell(row, "query_id", declared))
+        placed_row = PlacedRow(row, declared, ReadProblems())
+        query_id = document_id(placed_row.value("query_id"))
         if query_id is None:
-            query_id = ids_by_text.get(str(_cell(row, "query", declared)))
+            query_id = ids_by_text.get(str(placed_row.text_cell("query")))
         if query_id is None:
             continue
         query_hits = hits.setdefault(query_id, [])
@@ -108,12 +110,6 @@ def _hits_in(
             order = _order_of(NO_ROW._replace(cells=element))
         for document in named_documents([element], names_document):
             yield order, document
-
-
-def _cell(row: Row, kind: str, columns: Columns) -> Any:
-    """Return the value in the column of a kind; None if there is none."""
-    name = columns.name(kind, row)
-    return None if name is None else row.value(name)
 
 
 def _order_of(row: Row) -> float | None:

@@ -117,6 +117,25 @@ def test_a_query_that_nobody_signed_has_no_labeller(tmp_path):
     assert load_dataset(tmp_path).labels["q0"].labelled_by == ""
 
 
+def test_a_query_of_two_columns_may_lack_one_of_them(tmp_path):
+    rows = [
+        {"title": title, "body": body, "doc_id": document, "grade": 1, "top": [top]}
+        for title, body, document, top in (
+            ("cat", "", "d1", "d2"),
+            ("dog", None, "d2", "d3"),
+            ("bird", "flies?", "d3", "d1"),
+        )
+    ]
+    columns = declared_columns({"query": "title,body", "fields": "top"})
+    reference = asked(tmp_path, rows, columns=columns)
+    dataset = load_dataset(reference)
+    relevant = [dataset.labels[query.id].relevant for query in dataset.queries]
+    assert relevant == [("d1",), ("d2",), ("d3",)]
+    assert [query.text for query in dataset.queries] == ["cat", "dog", "bird\nflies?"]
+    returned = read_returned_documents(reference, dataset, "top")
+    assert returned == {"q0": ["d2"], "q1": ["d3"], "q2": ["d1"]}
+
+
 def test_labellers_name_documents_by_their_files(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.md").write_text(name)
