@@ -141,8 +141,9 @@ def detect_format(reference: DatasetReference, files: Files) -> str | None:
         files: the files there, listed once for all readers.
 
     Raises:
-        InputError: it is a results folder. Its files look like tables, but have only
-            the beginnings of the texts.
+        InputError: it is a results folder, whose files look like tables, but have only
+            the beginnings of the texts; or a reader finds several tables, splits or
+            configurations, of which one must be named.
     """
     if not reference.scheme and is_run_folder(reference.folder):
         folder = shlex.quote(str(reference.folder))

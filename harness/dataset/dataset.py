@@ -42,8 +42,9 @@ class Dataset:
     queries: tuple[Query, ...]
     """The queries that are searched, in file order.
 
-    They have a relevant document or claims. If there are no labels, or the labels are
-    judgments that still grow, all queries are searched.
+    They have a relevant document, claims, or an answer to take these from, or are said
+    to have no answer. If there are no labels, or the labels are judgments that still
+    grow, all queries with a text are searched.
     """
     judged_queries: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""

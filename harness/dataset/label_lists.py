@@ -60,7 +60,8 @@ class _GradedId(NamedTuple):
 def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
     """Read the relevant documents of one query.
 
-    These are ids, best first; groups of ids; grades by id; or objects with these.
+    These are ids, best first; groups of ids; grades by id, also as pairs; or objects
+    with these. None, or an empty text or list, has no relevant document.
 
     >>> read_label_list("d1; d2", {"d1"}.__contains__).documents
     ('d1', 'd2')
@@ -93,6 +94,8 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
 def named_documents(cell: Any, names_document: NamesDocument) -> tuple[str, ...]:
     """Return the documents that a cell names, whatever their grades or scores are.
 
+    A document may be repeated. Empty if the cell cannot be read.
+
     >>> named_documents([{"id": "d1", "score": 0.9}], set().__contains__)
     ('d1',)
     >>> named_documents({"d1": 0.9, "d3": 0.2}, set().__contains__)
@@ -111,7 +114,10 @@ def named_documents(cell: Any, names_document: NamesDocument) -> tuple[str, ...]
 
 
 def scores_or_list(cell: Any, names_document: NamesDocument) -> Any:
-    """Return the value of a cell: a list, or scores or grades by document."""
+    """Return the value of a cell: a list, or scores or grades by document.
+
+    Any other value is returned as it is.
+    """
     if isinstance(cell, str):
         cell = split_cell(cell, names_document)
     if isinstance(cell, Mapping) and _is_document(cell, names_document):
@@ -361,7 +367,7 @@ def _is_one_value(object_: Mapping[str, Any]) -> bool:
 
 
 def split_cell(text: str, names_document: NamesDocument) -> Any:
-    """Return the ids in one cell of text.
+    """Return the ids in one cell of text; what JSON has in it, as it is.
 
     If the whole cell names a document, that is the only id. Ids may contain separators:
     up to ten parts that name a document together are one id. Commas separate ids only

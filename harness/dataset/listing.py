@@ -44,8 +44,9 @@ def list_files(
 ) -> dict[str, File]:
     """Return the files of a folder, a zip archive or a workbook by their paths in it.
 
-    The paths are in order, without the suffix of a compression. Hidden files are
-    skipped. If all members of an archive are in one folder, paths begin below it.
+    The paths are in order (sheets in that of the workbook), without the suffix of a
+    compression. Hidden files are skipped. If all members of an archive are in one
+    folder, paths begin below it.
 
     Args:
         path: the folder, the archive or the workbook.
