@@ -54,7 +54,7 @@ class MergedJudgments(NamedTuple):
     model_query_count: int
     """Number of queries that only a model judged."""
     disputes: tuple[Dispute, ...]
-    """Pairs in the file on which people differ."""
+    """Pairs of the data set's queries on which people differ by two grades or more."""
     later_round_judges: tuple[str, ...]
     """Judges whose corrections are refused, and kept as later rounds."""
 
@@ -102,6 +102,7 @@ def merge_into_dataset(
         raise InputError(problems.problems)
     _check_judgments([placed.judgment for placed in new_lines], dataset)
     _replace_file(path, merged)
+    query_ids = {query.id for query in dataset.stored_queries}
     sources = [labels.source for labels in merge_judgments(merged).values()]
     return MergedJudgments(
         path,
@@ -110,7 +111,12 @@ def merge_into_dataset(
         people_query_count=sources.count("people"),
         mixed_query_count=sources.count("mixed"),
         model_query_count=sources.count("model"),
-        disputes=tuple(people_disputes(merged)),
+        disputes=tuple(
+            # Of queries of another file in the folder, the texts are not here.
+            dispute
+            for dispute in people_disputes(merged)
+            if dispute.query_id in query_ids
+        ),
         later_round_judges=_later_round_judges(read_lines, new_lines),
     )
 
@@ -172,10 +178,11 @@ def _as_later_round(
 def _as_corrections(
     earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
 ) -> Iterator[PlacedJudgment]:
-    """Yield judgments; those of a pair and round judged before become corrections."""
+    """Yield judgments; those whose key an earlier one has become corrections."""
     earlier_keys = {judgment.round_key for judgment in earlier_judgments}
     for location, judgment in new_judgments:
         is_repeated = judgment.round_key in earlier_keys
+        earlier_keys.add(judgment.round_key)
         changes = {"corrects": judgment.corrects or is_repeated}
         yield PlacedJudgment(location, judgment.model_copy(update=changes))
 
