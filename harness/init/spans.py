@@ -122,9 +122,9 @@ class RetrievalSpans:
     passages: dict[str, dict[str, None]] = field(default_factory=dict)
     """Document -> its different texts in spans, in their order; without any, absent."""
     hits: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Query id -> document -> score, of the query's last span."""
+    """Query id -> document -> score, of the query's last span with documents."""
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Query id -> document -> grade."""
+    """Query id -> document -> grade, of the last span that grades it."""
 
     @property
     def documents_without_id(self) -> set[str]:

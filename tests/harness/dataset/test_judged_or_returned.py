@@ -94,6 +94,18 @@ def test_a_trace_becomes_a_run(tmp_path, monkeypatch, capsys):
     assert Path("asked.trec").read_text().splitlines()[0].startswith("a Q0 d2 1 ")
 
 
+def test_a_run_that_is_there_is_not_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked(tmp_path, two(top=["d3"]))
+    Path("asked.trec").write_text("mine")
+    init = ("init", "asked.jsonl", "--documents", "corpus.jsonl", "--columns=run=top")
+    assert "asked.trec: is there already (remove it" in ends(capsys, 2, *init).err
+    assert Path("asked.trec").read_text() == "mine"
+    Path("asked.trec").unlink()
+    ends(capsys, 0, *init, "--output", "new/asked.toml")
+    assert Path("new/asked.trec").is_file()
+
+
 def test_a_grade_that_is_no_number_is_called_so(tmp_path):
     labels = [{"document_id": "d1", "grade": float("nan")}]
     message = str(refusal(load_dataset, asked(tmp_path, two(relevant=labels))))
