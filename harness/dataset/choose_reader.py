@@ -210,7 +210,7 @@ def _no_parts(reference: DatasetReference, files: Files) -> Problem:
     """Return the problem that no file of a folder is known as a part of a data set."""
     table = find_query_table(files)
     is_at_top = table is not None and "/" not in table.path
-    data_folders = [] if is_at_top else _find_data_folders(reference.folder, files)
+    data_folders = [] if is_at_top else find_data_folders(reference.folder, files)
     if data_folders:
         names = first_names([*map(repr, data_folders)], MAX_SHOWN_NAMES)
         inner = f"its folder {names}"
@@ -230,7 +230,7 @@ def _no_parts(reference: DatasetReference, files: Files) -> Problem:
     return Problem(reference.name, problem, remedy)
 
 
-def _find_data_folders(folder: Path, files: Files) -> list[str]:
+def find_data_folders(folder: Path, files: Files) -> list[str]:
     """Return the folders in a folder that a reader reads, without those in them.
 
     Args:
