@@ -4,6 +4,7 @@ They are not labels: the ranking becomes a retriever of its own. The tables are 
 again, since reading labels skips this column.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,7 +120,9 @@ def _order_of(row: Row) -> float | None:
             if normalised_name(str(name)) not in names:
                 continue
             try:
-                return sign * float(cell)
+                order = sign * float(cell)
             except (TypeError, ValueError, OverflowError):
                 continue
+            if not math.isnan(order):  # which nothing can be compared with
+                return order
     return None

@@ -102,7 +102,6 @@ def merge_into_dataset(
         raise InputError(problems.problems)
     _check_judgments([placed.judgment for placed in new_lines], dataset)
     _replace_file(path, merged)
-    query_ids = {query.id for query in dataset.stored_queries}
     sources = [labels.source for labels in merge_judgments(merged).values()]
     return MergedJudgments(
         path,
@@ -111,14 +110,21 @@ def merge_into_dataset(
         people_query_count=sources.count("people"),
         mixed_query_count=sources.count("mixed"),
         model_query_count=sources.count("model"),
-        disputes=tuple(
-            # Of queries of another file in the folder, the texts are not here.
-            dispute
-            for dispute in people_disputes(merged)
-            if dispute.query_id in query_ids
-        ),
+        disputes=_own_disputes(merged, dataset),
         later_round_judges=_later_round_judges(read_lines, new_lines),
     )
+
+
+def _own_disputes(
+    judgments: Sequence[Judgment], dataset: Dataset
+) -> tuple[Dispute, ...]:
+    """Return the disputes about queries of a data set.
+
+    Another file of queries in its folder may have others, whose texts are not known.
+    """
+    query_ids = {query.id for query in dataset.stored_queries}
+    disputes = people_disputes(judgments)
+    return tuple(dispute for dispute in disputes if dispute.query_id in query_ids)
 
 
 def _read_labels(path: Path, problems: ReadProblems) -> list[PlacedJudgment]:

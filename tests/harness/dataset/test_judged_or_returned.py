@@ -187,6 +187,11 @@ def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
         [["d1", 0.2], ["d3", 0.9], ["d3", 0.1]],
         [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
         [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
+        [
+            {"id": "d1", "rank": "NaN", "score": 1},
+            {"id": "d2", "rank": "NaN", "score": 0},
+            {"id": "d3", "rank": "NaN", "score": 2},
+        ],
     ],
 )
 def test_scores_of_documents_are_asked_about_and_order_a_run(
