@@ -61,7 +61,7 @@ def _print_results_json(results: Results) -> None:
     choice of a sweep.
     """  # noqa: D205
     from harness.evaluation.evaluation_file import read_or_evaluate
-    from harness.evaluation.judging_effort import quoted_folder
+    from harness.records.staging import quoted_folder
     from harness.wording.conclusion import verdict_lines
 
     failed = [
@@ -77,7 +77,7 @@ def _print_results_json(results: Results) -> None:
     tables["board"] = []
     if results.scored:
         evaluation = read_or_evaluate(results)
-        verdict = verdict_lines(evaluation, folder=quoted_folder(results))
+        verdict = verdict_lines(evaluation, folder=quoted_folder(results.folder))
         if failed:
             tables["incomplete"] = verdict.headline
         tables["verdict"] = _verdict_object(verdict)
@@ -176,8 +176,8 @@ def results_lines(
     """The text of a run: the verdict, its warnings, the paired leaderboard."""
     from harness.evaluation.costs import retriever_costs
     from harness.evaluation.evaluation_file import read_or_evaluate
-    from harness.evaluation.judging_effort import quoted_folder
     from harness.evaluation.warning_sentences import warning_sentences
+    from harness.records.staging import quoted_folder
     from harness.wording.verdicts import abstention_sentence
 
     if not results.scored:
@@ -191,7 +191,7 @@ def results_lines(
         explain=explain,
         notes=warning_sentences(evaluation.warnings),
         head=f"{results.manifest.name} · {evaluation.measure} · {queries}",
-        folder=quoted_folder(results),
+        folder=quoted_folder(results.folder),
         costs=retriever_costs(results),
     )
     if evaluation.abstention is not None:

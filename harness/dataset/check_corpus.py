@@ -61,7 +61,10 @@ class CheckedDocuments:
         return self.known_documents.ids
 
     def match(self, labels: Iterable[str]) -> dict[str, IdMatch]:
-        """Return the documents that labels name, by a field or by an id."""
+        """Return the documents that labels name, by a field or by an id.
+
+        Labels that name none are missing.
+        """
         if not self.by_field:
             return self.known_documents.match(labels)
         if len(self._known_values.ids) != len(self.documents_by_value):
@@ -258,7 +261,9 @@ def documents_with_text(
 ) -> dict[str, str]:
     """Return for each text the document that equals it, else the first that has it.
 
-    Texts that are in no document are missing. This takes one pass over the documents.
+    Texts that are in no document are missing. A text of five words or more is found in
+    a document only if its first five words are whole there. This takes one pass over
+    the documents.
 
     Args:
         texts: the texts, as `normalise_text` returns them: without differences of white

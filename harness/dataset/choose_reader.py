@@ -7,7 +7,7 @@ it, and opens it with the first that does. If none does, the problem says why.
 import shlex
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.columns import declarations
@@ -21,6 +21,7 @@ from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
 from harness.dataset.settings import LEAVE_PAGES_OUT, NAMED_DOCUMENTS
 from harness.dataset.source import FormatReader, Source
 from harness.dataset.usual_names import normalised_name, usual_column
+from harness.english import first_names
 from retrievers.errors import InputError, Problem, did_you_mean, nearest_word
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 from retrievers.remedy import Option, Remedy, Setting, compose_remedy
@@ -56,7 +57,9 @@ PAGED_FORMATS = ("tables", "markdown")
 ANSWER_NAMES = ("answer", "answers", "response", "output", "ideal", "groundtruth")
 """Names of columns of texts that are no documents."""
 MAX_SHOWN_NAMES = 8
-"""Suffixes, or sheets, at most, that a message shows."""
+"""Suffixes, sheets or folders, at most, that a message shows."""
+MAX_EXAMINED_FOLDERS = 20
+"""Folders, at most, that are listed to look for a data set in them."""
 
 
 def import_reader(format_name: str) -> FormatReader:
@@ -138,8 +141,9 @@ def detect_format(reference: DatasetReference, files: Files) -> str | None:
         files: the files there, listed once for all readers.
 
     Raises:
-        InputError: it is a results folder. Its files look like tables, but have only
-            the beginnings of the texts.
+        InputError: it is a results folder, whose files look like tables, but have only
+            the beginnings of the texts; or a reader finds several tables, splits or
+            configurations, of which one must be named.
     """
     if not reference.scheme and is_run_folder(reference.folder):
         folder = shlex.quote(str(reference.folder))
@@ -205,6 +209,16 @@ def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
 def _no_parts(reference: DatasetReference, files: Files) -> Problem:
     """Return the problem that no file of a folder is known as a part of a data set."""
     table = find_query_table(files)
+    is_at_top = table is not None and "/" not in table.path
+    data_folders = [] if is_at_top else find_data_folders(reference.folder, files)
+    if data_folders:
+        names = first_names([*map(repr, data_folders)], MAX_SHOWN_NAMES)
+        inner = f"its folder {names}"
+        if len(data_folders) > 1:
+            inner = f"each of its folders {names}"
+        path = shlex.quote((reference.folder / data_folders[0]).as_posix())
+        problem = f"is no data set, but {inner} may be one"
+        return Problem(reference.name, problem, f"name {path}")
     if table is not None and not reference.queries:
         problem = "holds no table that is known to be the queries"
         return Problem(reference.name, problem, table.remedy())
@@ -214,6 +228,33 @@ def _no_parts(reference: DatasetReference, files: Files) -> Problem:
         problem += f": only {', '.join(suffixes[:MAX_SHOWN_NAMES])}"
     remedy = "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
     return Problem(reference.name, problem, remedy)
+
+
+def find_data_folders(folder: Path, files: Files) -> list[str]:
+    """Return the folders in a folder that a reader reads, without those in them.
+
+    Args:
+        folder: a folder, or an archive, in which no folder can be named: then none.
+        files: the files in it, by their paths.
+    """
+    if not folder.is_dir():
+        return []
+    inner = {parent for path in files for parent in PurePosixPath(path).parents[:-1]}
+    nearest_first = sorted(inner, key=lambda path: (len(path.parts), path))
+    data_folders: list[PurePosixPath] = []
+    for path in nearest_first[:MAX_EXAMINED_FOLDERS]:
+        is_in_one = any(map(path.is_relative_to, data_folders))
+        if not is_in_one and _is_data_set(folder / path):
+            data_folders.append(path)
+    return [path.as_posix() for path in data_folders]
+
+
+def _is_data_set(folder: Path) -> bool:
+    reference = DatasetReference(folder)
+    try:
+        return detect_format(reference, list_reference(reference)) is not None
+    except InputError:
+        return False
 
 
 def _first_row(path: Path) -> Row:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
 from harness.dataset.row import Row
 from harness.dataset.source import SourceLocation
@@ -32,21 +33,22 @@ def sheet_names(path: Path) -> tuple[str, ...]:
     """Return the names of the sheets of a workbook that are not empty.
 
     Raises:
-        InputError: it is not a workbook, or cannot be read.
+        InputError: it is not a workbook, cannot be read, or the extra is missing.
+        OSError: there is no such file.
     """
     return _cached_sheet_names(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=16)
 def _cached_sheet_names(path: Path, _modified: int) -> tuple[str, ...]:
-    return tuple(read_sheets(path.read_bytes(), path))
+    return tuple(read_sheets(File(path).read(), path))
 
 
 def read_sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
     """Return the cells of every sheet that is not empty, by its name.
 
     Raises:
-        InputError: it is not a workbook.
+        InputError: it is not a workbook, or the extra is missing.
     """
     with require_package(str(path), "python-calamine", "formats"):
         import python_calamine as calamine

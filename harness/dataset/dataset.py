@@ -42,8 +42,9 @@ class Dataset:
     queries: tuple[Query, ...]
     """The queries that are searched, in file order.
 
-    They have a relevant document or claims. If there are no labels, or the labels are
-    judgments that still grow, all queries are searched.
+    They have a relevant document, claims, or an answer to take these from, or are said
+    to have no answer. If there are no labels, or the labels are judgments that still
+    grow, all queries with a text are searched.
     """
     judged_queries: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
@@ -67,7 +68,7 @@ class Dataset:
     matched_by: Mapping[str, int] = field(default_factory=dict)
     """How labels name documents (id, file name, title, text, field) -> how many do."""
     unknown_documents: tuple[str, ...] = ()
-    """The unknown documents in labels, once for each query that names them."""
+    """The unknown ids in labels, once for each query that names them."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     representatives: Mapping[str, str] = field(default_factory=dict)
@@ -84,13 +85,16 @@ class Dataset:
     """Starts a new pass over the corpus, in file order."""
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return the documents with these ids, in one pass."""
+        """Return the documents with these ids, unknown ids are missing."""
         document_ids = set(ids)
         return {doc.id: doc for doc in self.documents() if doc.id in document_ids}
 
 
 def count_grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
-    """Return each grade with its number of documents; empty if labels are lists."""
+    """Return each grade with its number of documents, the lowest grade first.
+
+    Labels that are lists have no grades.
+    """
     counts = Counter[int]()
     for query_labels in labels:
         if query_labels.grades is not None:

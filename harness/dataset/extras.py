@@ -4,18 +4,15 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness.dataset.columnar import COLUMNAR_SUFFIXES, WORKBOOK_SUFFIXES
 from harness.dataset.convert import CONVERTED_SUFFIXES, can_convert
 from harness.dataset.listing import list_files
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES
 
 FORMAT_PACKAGES = {
-    ".parquet": "pyarrow",
-    ".arrow": "pyarrow",
-    ".xlsx": "python_calamine",
-    ".xlsm": "python_calamine",
-    ".xls": "python_calamine",
-    ".ods": "python_calamine",
+    **dict.fromkeys(COLUMNAR_SUFFIXES, "pyarrow"),
+    **dict.fromkeys(WORKBOOK_SUFFIXES, "python_calamine"),
     ".zst": "zstandard",
 }
 """Suffix of a table, or of what is compressed -> the package that reads it."""

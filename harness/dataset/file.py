@@ -56,7 +56,7 @@ RuntimeError is the only sign that `zipfile` gives of a password.
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a path is a zip archive, by its first bytes."""
+    """Whether a path is a zip archive, by its content, as a .docx is, too."""
     return path.is_file() and zipfile.is_zipfile(path)
 
 
@@ -216,7 +216,11 @@ class File:
         return self.path.open("rb")
 
     def read(self) -> bytes:
-        """Return the whole content."""
+        """Return the whole content, decompressed.
+
+        Raises:
+            InputError: as `open` does.
+        """
         with self.open() as handle:
             return handle.read()
 

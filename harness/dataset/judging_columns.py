@@ -86,7 +86,7 @@ VERDICT_NAMES = frozenset(
 def guessed_grades(column: str, cells: Sequence[Any], *, is_label: bool) -> str:
     """Return the values of a column, in brackets, that may be grades; else "".
 
-    They are small whole numbers with a 0 among them, or words with a no among them.
+    They are small whole numbers from 0 or -1 on, or words with a no among them.
 
     Args:
         column: its name.

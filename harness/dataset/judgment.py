@@ -145,7 +145,10 @@ def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
 
 
 def read_judgment_file(path: Path, problems: ReadProblems) -> Iterator[PlacedJudgment]:
-    """Yield the judgments of one file; any other line becomes a problem."""
+    """Yield the judgments of one file; any other line becomes a problem.
+
+    A pool is one problem: the rest of its file is not read.
+    """
     for location, row in read_json_lines(path, problems):
         if "pool" in row and "drawn" in row:  # the first line of a pool
             problem = "is a pool: what is to be judged, and nothing that was"
@@ -191,7 +194,7 @@ def _invalid_field(error: ValidationError) -> str:
 def resolve_corrections(
     placed_judgments: Sequence[PlacedJudgment], problems: ReadProblems
 ) -> list[Judgment]:
-    """Return the last judgment of each judge about each pair in each round.
+    """Return one judgment for each `JudgmentKey`: the last correction, else the first.
 
     Another grade that is not marked as a correction is a problem.
     """

@@ -60,7 +60,8 @@ class _GradedId(NamedTuple):
 def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Complaint:
     """Read the relevant documents of one query.
 
-    These are ids, best first; groups of ids; grades by id; or objects with these.
+    These are ids, best first; groups of ids; grades by id, also as pairs; or objects
+    with these. None, or an empty text or list, has no relevant document.
 
     >>> read_label_list("d1; d2", {"d1"}.__contains__).documents
     ('d1', 'd2')
@@ -69,7 +70,7 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
     {'d1': 2, 'd3': 0}
     """
     cell = scores_or_list(cell, names_document)
-    if _are_pairs(cell):  # else they have become grades by document
+    if are_pairs(cell):  # else they have become grades by document
         return _graded_twice(cell)
     written_spans: list[WrittenSpan] = []
     if _are_objects(cell):
@@ -81,7 +82,7 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
         if isinstance(spans, Complaint):
             return spans
         written_spans = spans
-        if not spans and _contradict(graded_ids):
+        if _contradict(graded_ids):
             return _graded_twice(cell)
         cell = _as_grades_or_ids(graded_ids)
     labels = _read_grades_or_ids(cell, names_document)
@@ -93,6 +94,8 @@ def read_label_list(cell: Any, names_document: NamesDocument) -> Labels | Compla
 def named_documents(cell: Any, names_document: NamesDocument) -> tuple[str, ...]:
     """Return the documents that a cell names, whatever their grades or scores are.
 
+    A document may be repeated. Empty if the cell cannot be read.
+
     >>> named_documents([{"id": "d1", "score": 0.9}], set().__contains__)
     ('d1',)
     >>> named_documents({"d1": 0.9, "d3": 0.2}, set().__contains__)
@@ -102,6 +105,8 @@ def named_documents(cell: Any, names_document: NamesDocument) -> tuple[str, ...]
     if _are_objects(cell):
         cell = [graded_id.id for graded_id in map(_graded_id, cell)]
         cell = [id_ for id_ in cell if id_ is not None]
+    elif are_pairs(cell):
+        cell = [id_ for id_, _ in cell]
     elif holds_scores(cell):
         cell = [*cell]
     labels = _read_grades_or_ids(cell, names_document)
@@ -109,24 +114,27 @@ def named_documents(cell: Any, names_document: NamesDocument) -> tuple[str, ...]
 
 
 def scores_or_list(cell: Any, names_document: NamesDocument) -> Any:
-    """Return the value of a cell: a list, or scores or grades by document."""
+    """Return the value of a cell: a list, or scores or grades by document.
+
+    Any other value is returned as it is.
+    """
     if isinstance(cell, str):
         cell = split_cell(cell, names_document)
-    if isinstance(cell, Mapping) and _is_document(cell):
+    if isinstance(cell, Mapping) and _is_document(cell, names_document):
         return [cell]
     if isinstance(cell, Set):  # in no order: each of them has grade 1
         return dict.fromkeys(sorted(cell, key=str), 1)
-    if _are_pairs(cell):
+    if are_pairs(cell):
         grades = dict(cell)
         # Pairs that grade a document twice stay a list, which is refused.
         return grades if len(grades) == len(cell) else cell
     return cell
 
 
-def _are_pairs(cell: Any) -> bool:
+def are_pairs(cell: Any) -> bool:
     """Whether a cell lists documents, each with its grade or score.
 
-    >>> _are_pairs([["d1", 2], ["d3", 0]]), _are_pairs([["d1", "d2"], ["d3", "d4"]])
+    >>> are_pairs([["d1", 2], ["d3", 0]]), are_pairs([["d1", "d2"], ["d3", "d4"]])
     (True, False)
     """
     if not isinstance(cell, list | tuple) or not cell:
@@ -201,12 +209,16 @@ def unreadable_spans(cell: Any) -> Complaint:
     return Complaint(f"{quoted_value(cell)} is no list of spans", SPANS_REMEDY)
 
 
-def _is_document(object_: Mapping[str, Any]) -> bool:
+def _is_document(object_: Mapping[str, Any], names_document: NamesDocument) -> bool:
     """Whether an object describes one document, and has not grades by document."""
     id_key = usual_column("document_id", tuple(object_))
     if not id_key:
         return False
-    return isinstance(object_[id_key], str) and parse_grade(object_[id_key]) is None
+    id_ = object_[id_key]
+    if _grade_key(object_) is not None and not names_document(id_key):
+        return document_id(id_) is not None
+    # A number may be the grade of a document that is called "id".
+    return isinstance(id_, str) and parse_grade(id_) is None
 
 
 def _are_objects(cell: Any) -> bool:
@@ -355,7 +367,7 @@ def _is_one_value(object_: Mapping[str, Any]) -> bool:
 
 
 def split_cell(text: str, names_document: NamesDocument) -> Any:
-    """Return the ids in one cell of text.
+    """Return the ids in one cell of text; what JSON has in it, as it is.
 
     If the whole cell names a document, that is the only id. Ids may contain separators:
     up to ten parts that name a document together are one id. Commas separate ids only

@@ -1,6 +1,7 @@
 """Rows to labels.
 
-A row with the list of a query gives its labels at once; a second list is a problem.
+A row with the list of a query gives its labels at once; labels of that query on another
+row are a problem.
 Judgments of single documents are gathered by query until the last row has been read.
 `label_lists` reads one list, and `match_labels` finds the documents that are named.
 """
@@ -142,7 +143,7 @@ class _LabelReader:
         """Return the id of a row's query; None if there is none, which is a problem."""
         if self._query_ids is not None and row.name("query_id") is None:
             # A row without a text has its problem from the queries.
-            return self._query_ids.get(str(row.value("query")))
+            return self._query_ids.get(str(row.text_cell("query")))
         is_of_labels = row.name("label_query") is not None
         is_of_labels |= row.columns.is_declared("label_query")
         return row.id("label_query" if is_of_labels else "query_id")
@@ -152,14 +153,15 @@ class _LabelReader:
     ) -> PlacedLabels | None:
         """Return the labels of a row that lists the documents of its query.
 
-        None, with a problem, if another row lists some already, or the list cannot be
-        read.
+        None, with a problem, if another row has labels of the query, or the list cannot
+        be read.
         """
         self._any_quoted |= row.name("contexts") is not None
-        first_location = self._list_locations.get(query_id)
-        if first_location is not None:
-            problem = f"query {query_id!r} has labels on two rows"
-            row.add_problem(problem, f"also {first_location}")
+        if query_id in self._gathered:
+            _add_second_list(row, query_id, self._gathered[query_id].location)
+            return None
+        if query_id in self._list_locations:
+            _add_second_list(row, query_id, self._list_locations[query_id])
             return None
         self._list_locations[query_id] = row.location
         labels = read_label_list(cell, row.problems.names_document)
@@ -172,16 +174,14 @@ class _LabelReader:
         return PlacedLabels(row.location, query_id, labels)
 
     def _gather(self, row: PlacedRow, query_id: str, document: Any) -> None:
-        """Add the judgments of one row.
-
-        A document that occurs again is noted if there is no column of grades; clicks
-        are added up; any other grade is a problem.
-        """
+        """Add the judgments of one row; a problem if another row has a list."""
+        if query_id in self._list_locations:
+            _add_second_list(row, query_id, self._list_locations[query_id])
+            return
         self._any_quoted |= row.name("contexts") is not None
         if query_id not in self._gathered:
             self._gathered[query_id] = GatheredLabels(row.location)
         gathered = self._gathered[query_id]
-        grade_column = row.name("grade")
         graded_documents = _graded_documents(row, document)
         if row.value("spans") is not None:
             gathered.spans += _spans_of_row(
@@ -191,16 +191,28 @@ class _LabelReader:
             if id_ not in gathered.grades:
                 gathered.grades[id_] = grade
                 gathered.lines.append(row.location.line or 0)
-            elif grade_column is None:
-                row.problems.note("repeated-label", f"{query_id} {id_}")
-            elif normalised_name(grade_column) == CLICKS_COLUMN:
-                gathered.grades[id_] += grade
             else:
-                query = f"query {query_id!r}"
-                if self._query_ids is not None:
-                    query = "the query"  # its id is not in the file
-                problem = f"{query} and document {id_!r} are judged twice"
-                row.add_problem(problem, "keep one of the two")
+                self._gather_repeated(row, query_id, id_, grade)
+
+    def _gather_repeated(
+        self, row: PlacedRow, query_id: str, document: str, grade: int
+    ) -> None:
+        """Add the judgment of a document that the query has already.
+
+        It is noted if there is no column of grades; clicks are added up; any other
+        grade is a problem.
+        """
+        grade_column = row.name("grade")
+        if grade_column is None:
+            row.problems.note("repeated-label", f"{query_id} {document}")
+        elif normalised_name(grade_column) == CLICKS_COLUMN:
+            self._gathered[query_id].grades[document] += grade
+        else:
+            query = f"query {query_id!r}"
+            if self._query_ids is not None:
+                query = "the query"  # its id is not in the file
+            problem = f"{query} and document {document!r} are judged twice"
+            row.add_problem(problem, "keep one of the two")
 
     def finish(self) -> Iterator[PlacedLabels]:
         """Yield the gathered labels; a problem if no column names documents."""
@@ -217,6 +229,12 @@ class _LabelReader:
                 written_spans=tuple(gathered.spans),
             )
             yield PlacedLabels(location, query_id, labels)
+
+
+def _add_second_list(row: PlacedRow, query_id: str, first: SourceLocation) -> None:
+    """Add the problem of labels beside a row with the list of the same query."""
+    problem = f"query {query_id!r} has labels on two rows"
+    row.add_problem(problem, f"also {first}")
 
 
 def _spans_of_row(row: PlacedRow, documents: Sequence[str]) -> tuple[WrittenSpan, ...]:

@@ -103,6 +103,10 @@ class Labels:
         renamed = replace(
             self,
             model=_rename_grades(self.model, id_by_name),
+            grades_by_labeller={
+                person: _rename_grades(grades, id_by_name)
+                for person, grades in self.grades_by_labeller.items()
+            },
             written_spans=tuple(
                 span._replace(document=id_by_name[span.document])
                 for span in self.written_spans

@@ -44,8 +44,9 @@ def list_files(
 ) -> dict[str, File]:
     """Return the files of a folder, a zip archive or a workbook by their paths in it.
 
-    The paths are in order, without the suffix of a compression. Hidden files are
-    skipped. If all members of an archive are in one folder, paths begin below it.
+    The paths are in order (sheets in that of the workbook), without the suffix of a
+    compression. Hidden files are skipped. If all members of an archive are in one
+    folder, paths begin below it.
 
     Args:
         path: the folder, the archive or the workbook.
@@ -54,8 +55,9 @@ def list_files(
         gitignore: skip what `.gitignore` names in a folder, and say what is skipped.
 
     Raises:
-        InputError: it is not an archive, or a name in it leads outside. Nothing is
-            ever written, but such an archive is not to be trusted.
+        InputError: it is a file that is no archive or workbook that can be read, or a
+            name in it leads outside. Nothing is ever written, but such an archive is
+            not to be trusted.
     """
     if not path.is_file():
         problems = ReadProblems() if problems is None else problems
@@ -92,12 +94,16 @@ class _NamedFiles:
 
 
 def list_reference(reference: DatasetReference) -> dict[str, File]:
-    """Return the files of a reference that is a folder or holds files; else none."""
+    """Return the files of a reference that is a folder or holds files; else none.
+
+    Raises:
+        InputError: it is an archive that is not read.
+    """
     if reference.scheme:
         return {}
-    refuse_other_archives(reference.folder)
     if reference.folder.is_dir() or is_container(reference.folder):
         return list_files(reference.folder)
+    refuse_other_archives(reference.folder)
     return {}
 
 

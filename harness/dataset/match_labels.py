@@ -157,8 +157,8 @@ def match_labels(
         documents: the ids of the corpus.
         queries: by id.
         drop: whether labels of unknown queries and documents are dropped. If not, they
-            are problems: one each, or from three of one cause on one for all. If more
-            than one label in ten is lost, that is a problem either way.
+            are problems. If more than one label in ten is lost, that is a problem
+            either way.
     """
     all_labels = list(source.labels(problems))
     guessed_columns = _guessed_columns(problems)

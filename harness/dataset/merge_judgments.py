@@ -1,8 +1,8 @@
 """Judgments to labels.
 
-The judgments of a query that people judged decide over a model's, and adjudication over
-other judgments of people; else the lower median counts. These labels replace all that
-the data set has for the query. `judgment` reads the lines.
+People's judgments of a query decide over a model's, and adjudications over the other
+judgments; of several grades the lower median counts. These labels replace all that the
+data set has for the query. `judgment` reads the lines.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -128,7 +128,10 @@ def _is_finished(by_people: list[Judgment]) -> bool:
 def read_replacing_judgments(
     reference: DatasetReference, problems: ReadProblems
 ) -> list[Judgment] | None:
-    """Return the judgments that replace the labels of a folder; None without a file."""
+    """Return the judgments that replace the labels of a folder.
+
+    None without a file of them; an archive, a single table or a name of a hub has none.
+    """
     if reference.scheme or not reference.folder.is_dir():
         return None
     path = reference.folder / JUDGMENTS_FILE

@@ -31,14 +31,14 @@ def place_spans(
     documents: Iterable[Document],
     problems: ReadProblems,
 ) -> dict[str, Labels]:
-    """Return labels whose spans are characters of documents, in order.
+    """Return labels whose spans are characters of documents, by document and start.
 
     A relevant document without a span, in a query that has spans, is labelled whole.
 
     Args:
         labels: query id -> labels under the ids of documents.
         locations: query id -> where its labels are.
-        documents: the corpus, which is read once.
+        documents: the corpus, which is read once if there are spans.
         problems: takes the spans that are not in their documents.
     """
     queries_by_document: dict[str, list[str]] = {}

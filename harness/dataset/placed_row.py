@@ -87,7 +87,7 @@ class PlacedRow(NamedTuple):
         if column is None:
             self.add_complaint(self.columns.missing_column(kind, self.row))
             return None
-        cell = self._text_cell(column)
+        cell = self.text_cell(kind)
         if isinstance(cell, str):
             return cell
         remedy: Remedy | str = TEXT_REMEDY
@@ -100,8 +100,15 @@ class PlacedRow(NamedTuple):
         self.add_problem(problem, remedy)
         return None
 
-    def _text_cell(self, column: str) -> Any:
-        """Return a text; those of several columns are lines, in the declared order."""
+    def text_cell(self, kind: str) -> Any:
+        """Return the value in the column of a text, which may be no text.
+
+        The texts of several columns are lines, in the declared order, without empty
+        ones. None if there is no column.
+        """
+        column = self.name(kind)
+        if column is None:
+            return None
         paths = [column] if column in self.row.cells else declared_paths(column)
         cells = [self.row.value(path) for path in paths]
         if len(cells) == 1:
@@ -115,8 +122,7 @@ class PlacedRow(NamedTuple):
         """Return the document; without one, add a problem."""
         id_ = self.id("document_id")
         text = self.text("text")
-        title_column = self.name("title")
-        title = None if title_column is None else self._text_cell(title_column)
+        title = self.text_cell("title")
         if title is not None and not isinstance(title, str):
             problem = f"'title' is not a string but {quoted_value(title)}"
             self.add_problem(problem, TEXT_REMEDY)

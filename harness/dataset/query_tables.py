@@ -26,6 +26,7 @@ class QueryTable(NamedTuple):
     path: str
     column: str
     has_labels: bool
+    """Whether the name of a column says that it has labels."""
 
     def remedy(self) -> Remedy:
         """Return how an experiment and an option name the table."""

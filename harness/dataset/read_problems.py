@@ -52,7 +52,7 @@ class ReadProblems:
         self.chooses_rows = False
         """Whether the reference has `where`: only rows that meet it are labels."""
         self.names_document: Callable[[str], bool] = lambda cell: False
-        """Whether a whole cell is a document's id, which is not split at commas.
+        """Whether a whole cell names a document: then it is not split at separators.
 
         Set when the documents are known, before labels are read.
         """

@@ -4,6 +4,7 @@ They are not labels: the ranking becomes a retriever of its own. The tables are 
 again, since reading labels skips this column.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,12 @@ from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
 from harness.dataset.label_lists import (
     NamesDocument,
+    are_pairs,
     holds_scores,
     named_documents,
     scores_or_list,
 )
+from harness.dataset.placed_row import PlacedRow
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
@@ -64,9 +67,10 @@ def _read_hits(
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
     for row in _rows_with(column, dataset):
-        query_id = document_id(_cell(row, "query_id", declared))
+        placed_row = PlacedRow(row, declared, ReadProblems())
+        query_id = document_id(placed_row.value("query_id"))
         if query_id is None:
-            query_id = ids_by_text.get(str(_cell(row, "query", declared)))
+            query_id = ids_by_text.get(str(placed_row.text_cell("query")))
         if query_id is None:
             continue
         query_hits = hits.setdefault(query_id, [])
@@ -96,8 +100,9 @@ def _hits_in(
 ) -> Iterator[tuple[float | None, str]]:
     """Yield the documents in a cell, each with what orders it; None without that."""
     content = scores_or_list(cell, names_document)
-    if isinstance(content, Mapping) and holds_scores(content):
-        for document, score in content.items():
+    if holds_scores(content) or are_pairs(content):
+        pairs = content.items() if isinstance(content, Mapping) else content
+        for document, score in pairs:
             yield -float(score), str(document)
         return
     for element in content if isinstance(content, list | tuple) else [content]:
@@ -108,12 +113,6 @@ def _hits_in(
             yield order, document
 
 
-def _cell(row: Row, kind: str, columns: Columns) -> Any:
-    """Return the value in the column of a kind; None if there is none."""
-    name = columns.name(kind, row)
-    return None if name is None else row.value(name)
-
-
 def _order_of(row: Row) -> float | None:
     """Return the rank in a row or an object, or its score with the sign changed."""
     for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
@@ -121,7 +120,9 @@ def _order_of(row: Row) -> float | None:
             if normalised_name(str(name)) not in names:
                 continue
             try:
-                return sign * float(cell)
+                order = sign * float(cell)
             except (TypeError, ValueError, OverflowError):
                 continue
+            if not math.isnan(order):  # which nothing can be compared with
+                return order
     return None

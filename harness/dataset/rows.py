@@ -38,8 +38,9 @@ PLAIN_TEXT_SUFFIXES = (".txt",)
 def read_file_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of one file, each with its line.
 
-    For Parquet and Arrow the line is the row's number from 1. Cells of CSV, TSV and
-    sheets are text, empty ones too. If a row cannot be read, it becomes a problem.
+    For Parquet and Arrow the line is the row's number from 1; a list of JSON or YAML
+    has none, and its entries are numbered from 0. Cells of CSV, TSV, sheets and YAML
+    are text, empty ones too. A row or a file that cannot be read becomes a problem.
 
     Args:
         file: with a suffix of a table or of plain text; any other is JSON Lines.

@@ -37,7 +37,7 @@ class _FileVersion(NamedTuple):
 def shared_titles(
     files: Mapping[str, File], *, by_page: bool
 ) -> frozenset[FormatTitle]:
-    """Return the titles that half of the documents of a format have, or more.
+    """Return the titles that at least two, and half of a format's documents, have.
 
     Each file is converted; a later reading finds the conversions in the cache.
 
@@ -79,7 +79,7 @@ def _count_titles(versions: tuple[_FileVersion, ...]) -> frozenset[FormatTitle]:
 def choose_title(
     path: str, file: File, converted: ConvertedText, shared: frozenset[FormatTitle]
 ) -> str:
-    """Return the first title that no other document has, else the file's name.
+    """Return the first title that is not shared, else the file's name.
 
     "" if the file has no title at all.
     """

@@ -98,10 +98,11 @@ def choose_split(
         where: the place of a problem.
         splits: the names of those that exist.
         requested: the name in the experiment; None if it names none.
-        default: one of several if none is requested; it need not exist.
+        default: one of several if none is requested.
 
     Raises:
-        InputError: there is no such split, or there are several and none is requested.
+        InputError: there is no such split; or none is requested, and there are none, or
+            several without the default.
 
     >>> choose_split("d", ["dev", "test"], None, "test")
     'test'

@@ -136,7 +136,8 @@ class TableSource:
         query_ids: dict[str, str] = {}  # the same as those of `queries`
         for row in rows:
             if row.name("query_id") is None:
-                query_ids.setdefault(str(row.value("query")), f"q{len(query_ids)}")
+                text = str(row.text_cell("query"))
+                query_ids.setdefault(text, f"q{len(query_ids)}")
         chosen = list_label_rows(rows, self.columns)
         label_rows = (row for row in chosen if self._must_have_labels(row))
         yield from read_labels(label_rows, query_ids or None)

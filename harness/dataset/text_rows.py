@@ -119,7 +119,7 @@ def read_json(file: File) -> Any:
     """Parse a JSON file.
 
     Raises:
-        InputError: it is not JSON; with the line.
+        InputError: it cannot be read, or is not JSON; with the line if that is known.
     """
     text = decode_utf8(file.read(), SourceLocation(file.path))
     try:

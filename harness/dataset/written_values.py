@@ -1,7 +1,6 @@
 """Values as they are written.
 
-Text that a person or a program wrote becomes JSON, a grade, a flag, an id or a history.
-What cannot be read is None, so that the caller can name its place.
+Text that a person or a program wrote becomes JSON, a grade, a flag or a history.
 """
 
 from __future__ import annotations

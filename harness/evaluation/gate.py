@@ -22,12 +22,12 @@ from harness.evaluation.corpus_change import (
     changed_documents,
     label_reason,
 )
-from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.evaluation.verdict import Verdict
 from harness.measures import parse_measure
 from harness.records import NO_SCORES, Results
 from harness.records.data_sets_csv import read_sets
+from harness.records.staging import quoted_folder
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.score_table import rankings_digest
 from harness.scoring.scores import Scores
@@ -264,7 +264,7 @@ def _without_unlabelled_verdict(
     is_rise = reason is LabelReason.OLD_LESS_LABELLED and gate.passed
     if is_fall or is_rise:
         gate = replace(gate, outcome=GateOutcome.NOT_SHOWN)
-    folder = quoted_folder(challenger.results)
+    folder = quoted_folder(challenger.results.folder)
     return replace(
         gate,
         label_reason=reason,

@@ -4,14 +4,13 @@ Without labels nothing is decided: this says how much there is to judge, and wit
 command.
 """
 
-from shlex import quote
 from typing import NamedTuple
 
 from harness.english import count_of
 from harness.evaluation.judging_pace import SECONDS_PER_JUDGMENT
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.records import Results
-from harness.records.staging import is_temporary
+from harness.records.staging import quoted_folder
 from harness.scoring.stored_scores import rankings_by_retriever
 
 MAX_LISTED_QUERIES = 10
@@ -102,18 +101,5 @@ def pool_command(results: Results) -> str:
     sample = ""
     if len(results.queries) > MAX_SAMPLED_QUERIES:
         sample = f" --sample {MAX_SAMPLED_QUERIES}"
-    return (
-        f"harness pool {quoted_folder(results)} --depth {POOL_DEPTH}{sample} --seed 1"
-    )
-
-
-def quoted_folder(results: Results) -> str:
-    """Return the results folder, quoted for a command.
-
-    A temporary one is called FOLDER: `results.save(FOLDER)` comes first.
-    """
-    if is_temporary(results.folder):
-        return "FOLDER"
-    # A run writes its page before its folder gets its final name.
-    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
-    return quote(folder.as_posix())
+    folder = quoted_folder(results.folder)
+    return f"harness pool {folder} --depth {POOL_DEPTH}{sample} --seed 1"

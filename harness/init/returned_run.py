@@ -13,6 +13,7 @@ from harness.dataset import (
 from harness.dataset.columns import declared_field_names
 from harness.dataset.usual_names import FIELDS_KIND
 from retrievers.errors import InputError, Problem
+from retrievers.files.text_files import explain_write_errors
 from retrievers.files.trec_files import write_trec_run
 from retrievers.ranking import ranked
 from retrievers.types import Ranking
@@ -45,15 +46,19 @@ def without_run_column(reference: DatasetReference) -> DatasetReference:
 def write_returned_run(
     reference: DatasetReference, dataset: Dataset, column: str, path: Path
 ) -> None:
-    """Write the documents in a column as a TREC run.
+    """Write the documents in a column as a new TREC run.
 
     Raises:
-        InputError: no row has such documents.
+        InputError: no row has such documents, or the file exists or cannot be written.
     """
     documents = read_returned_documents(reference, dataset, column)
     if not any(documents.values()):
         problem = f"no row has documents in the column {column!r}"
         raise InputError(Problem(reference.name, problem, "--columns run=NAME"))
+    remedy = "remove it, or name another experiment with --output"
+    with explain_write_errors(path, remedy):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(exist_ok=False)
     rankings = {query_id: _in_order(ids) for query_id, ids in documents.items()}
     write_trec_run(path, rankings, tag="production")
 

@@ -119,17 +119,21 @@ class RetrievalSpans:
 
     queries: dict[str, SpanQuery] = field(default_factory=dict)
     """Normalised text -> its query."""
-    texts: dict[str, str] = field(default_factory=dict)
-    """Document -> its text, if a span has it."""
+    passages: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Document -> its different texts in spans, in their order; without any, absent."""
     hits: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Query id -> document -> score, of the query's last span."""
+    """Query id -> document -> score, of the query's last span with documents."""
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Query id -> document -> grade."""
+    """Query id -> document -> grade, of the last span that grades it."""
 
     @property
     def documents_without_id(self) -> set[str]:
         """Documents that only their texts identify."""
-        return {name for name in self.texts if name.startswith(TEXT_ID_PREFIX)}
+        return {name for name in self.passages if name.startswith(TEXT_ID_PREFIX)}
+
+    def text_of(self, document: str) -> str:
+        """Return the text of a document: its passages, with blank lines between."""
+        return "\n\n".join(self.passages[document])
 
     def add(
         self, location: SourceLocation, span: FlatObject, problems: ReadProblems
@@ -174,8 +178,10 @@ class RetrievalSpans:
                 continue
             if name is None:
                 name = _text_id(text)
-            if isinstance(text, str):
-                self.texts.setdefault(name, text)
+                # Other texts with this name differ only in what `_text_id` ignores.
+                self.passages.setdefault(name, {text: None})
+            elif isinstance(text, str):
+                self.passages.setdefault(name, {})[text] = None
             score = document.first_value(HIT_SCORE_PATHS)
             hits.append(_SpanHit(number, name, score))
         return hits

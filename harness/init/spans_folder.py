@@ -90,7 +90,7 @@ def _report_missing_texts(
         documents.update(hits)
     for grades in spans.grades.values():
         documents.update(grades)
-    without_text = documents - spans.texts.keys()
+    without_text = documents - spans.passages.keys()
     if not without_text:
         return
     count = f"{len(without_text):,} of {len(documents):,} documents"
@@ -112,8 +112,8 @@ def _query_lines(spans: RetrievalSpans, ids: Mapping[str, str]) -> Iterator[str]
 
 
 def _document_lines(spans: RetrievalSpans, ids: Mapping[str, str]) -> Iterator[str]:
-    for name, text in spans.texts.items():
-        row = {"_id": ids.get(name, name), "text": text}
+    for name in spans.passages:
+        row = {"_id": ids.get(name, name), "text": spans.text_of(name)}
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -144,13 +144,13 @@ def _text_document_ids(
     names = spans.documents_without_id
     if reference.documents is None or not names:
         return {name: name.replace("text:", "text-") for name in names}
-    text_by_name = {name: normalise_text(spans.texts[name]) for name in names}
+    text_by_name = {name: normalise_text(spans.text_of(name)) for name in names}
     read_documents = open_documents(reference, find_folder(reference, {}))
     documents = (document for _, document in read_documents(ReadProblems()))
     id_by_text = documents_with_text(text_by_name.values(), documents)
     unmatched = [name for name in names if text_by_name[name] not in id_by_text]
     if unmatched:
-        example = spans.texts[unmatched[0]][:MAX_SHOWN_TEXT_LENGTH]
+        example = spans.text_of(unmatched[0])[:MAX_SHOWN_TEXT_LENGTH]
         count = f"{len(unmatched):,} documents without an id"
         problem = f"{count} have the text of no document, such as {example!r}"
         remedy = "record retrieval.documents.N.document.id"

@@ -86,7 +86,7 @@ class AgreementReport(NamedTuple):
     """The result of `harness labels agree`."""
 
     pairs: tuple[PairOfJudges, ...]
-    """Each two judges that have judged a document in common."""
+    """Each two judges that have judged a pair, or listed for a query, in common."""
     together: AllJudges | None
     """None if no two judges have judged the same pair, or labels are lists."""
     themselves: tuple[SelfAgreement, ...]
@@ -240,12 +240,16 @@ def _alpha(
 
 
 def self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
-    """Yield the agreement of each judge with their own earlier grades."""
+    """Yield the agreement of each judge with their own earlier grades, by name.
+
+    Adjudications do not count: they are given with the first grades in view.
+    """
+    blind = [judgment for judgment in judgments if judgment.design != "adjudication"]
     first_ratings = _ratings_by_judge(
-        judgment for judgment in judgments if judgment.round == 1
+        judgment for judgment in blind if judgment.round == 1
     )
     second_ratings = _ratings_by_judge(
-        judgment for judgment in judgments if judgment.round == 2
+        judgment for judgment in blind if judgment.round == 2
     )
     for judge, second in sorted(second_ratings.items()):
         first = first_ratings.get(judge, {})
@@ -266,7 +270,7 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
     """Return the agreement of the labellers of a folder's files of lists.
 
     Raises:
-        InputError: there are no two labellers.
+        InputError: there are no two labellers of the same query.
     """
     lists: dict[str, dict[str, tuple[str, ...]]] = {}
     document_count = 0
@@ -277,17 +281,20 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
             if labels.labelled_by:
                 labeller_lists = lists.setdefault(labels.labelled_by, {})
                 labeller_lists[query_id] = labels.relevant
-    if len(lists) < 2:
+    compared = [
+        _compare_lists(lists, a, b, document_count)
+        for a, b in combinations(sorted(lists), 2)
+        if not lists[a].keys().isdisjoint(lists[b])
+    ]
+    if not compared:
         remedy = (
             "two files of queries with 'labelled_by', "
             f"or {JUDGMENTS_FILE} by two judges"
         )
         name = parse_reference(folder).name
-        raise InputError(Problem(name, "names no two labellers", remedy))
-    return [
-        _compare_lists(lists, a, b, document_count)
-        for a, b in combinations(sorted(lists), 2)
-    ]
+        problem = "names no two labellers of the same query"
+        raise InputError(Problem(name, problem, remedy))
+    return compared
 
 
 def _compare_lists(
@@ -296,7 +303,10 @@ def _compare_lists(
     b: str,
     document_count: int,
 ) -> PairOfJudges:
-    """Return the agreement of two labellers; documents outside a list count as 0."""
+    """Return the agreement of two labellers on the queries that both have, one or more.
+
+    Documents outside a list count as 0.
+    """
     tables: list[list[list[int]]] = []
     overlaps: list[float] = []
     for query_id, list_a in lists[a].items():
@@ -309,7 +319,5 @@ def _compare_lists(
         neither = document_count - both - only_a - only_b
         tables.append([[neither, only_b], [only_a, both]])
         overlaps.append(rank_overlap(list_a, list_b).extrapolated)
-    confusion_tables = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
-    mean_overlap = float(np.mean(overlaps)) if overlaps else None
-    agreement = _agreement_of_tables(a, b, confusion_tables)
-    return agreement._replace(rbo=mean_overlap)
+    agreement = _agreement_of_tables(a, b, np.array(tables, dtype=np.float64))
+    return agreement._replace(rbo=float(np.mean(overlaps)))

@@ -121,9 +121,9 @@ def comparison_digest(
 def comparison_steps(
     compared: Sequence[ComparedRankings], seed: int
 ) -> list[ComparisonStep]:
-    """Return the screens: each query once, then five again with swapped sides.
+    """Return the screens: each query once, then up to five again with swapped sides.
 
-    The five are among the first 25, so that a larger page repeats the same.
+    These are among the first 25, so that a larger page repeats the same.
     """
     steps = [ComparisonStep(number, 1) for number in range(len(compared))]
     first_numbers = range(min(len(compared), COMPARED_QUERIES))

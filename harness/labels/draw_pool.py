@@ -70,11 +70,12 @@ def draw_pool(
     Args:
         material: rankings and texts.
         options: the options.
-        judgments: existing judgments, whose pairs are excluded.
+        judgments: existing judgments; pairs that the audience has judged are excluded.
 
     Raises:
-        InputError: the sample is larger than the number of queries, or nothing is left
-            to judge.
+        InputError: the sample is empty or larger than the number of queries; no look is
+            planned, or all queries are labelled, if the next look is drawn; or nothing
+            is left to judge.
     """
     sample = _sample_queries(material, options)
     judged_pairs = _judged_pairs(judgments, options)
@@ -314,7 +315,11 @@ def collect_material(
 def read_known_judgments(
     material: PoolMaterial, paths: Sequence[Path]
 ) -> list[Judgment]:
-    """Return the judgments of some files, then those in the data set's folder."""
+    """Return the judgments of some files, then those in the data set's folder.
+
+    Raises:
+        InputError: a line is no judgment, or contradicts another of its judge.
+    """
     all_paths = [*paths]
     dataset_path = Path(material.dataset.path) / JUDGMENTS_FILE
     if dataset_path.is_file():

@@ -67,7 +67,7 @@ def write_drafts(path: Path, drafts: Iterable[DraftQuery]) -> None:
 
 
 def select_kept_drafts(path: Path, judgment_paths: Sequence[Path]) -> list[DraftQuery]:
-    """Return the drafts that any person kept, in the order of the file.
+    """Return the drafts that any judge kept in the first round, in the file's order.
 
     Raises:
         InputError: a file cannot be read, or the judgments are of other drafts.

@@ -54,7 +54,7 @@ class MergedJudgments(NamedTuple):
     model_query_count: int
     """Number of queries that only a model judged."""
     disputes: tuple[Dispute, ...]
-    """Pairs in the file on which people differ."""
+    """Pairs of the data set's queries on which people differ by two grades or more."""
     later_round_judges: tuple[str, ...]
     """Judges whose corrections are refused, and kept as later rounds."""
 
@@ -110,9 +110,21 @@ def merge_into_dataset(
         people_query_count=sources.count("people"),
         mixed_query_count=sources.count("mixed"),
         model_query_count=sources.count("model"),
-        disputes=tuple(people_disputes(merged)),
+        disputes=_own_disputes(merged, dataset),
         later_round_judges=_later_round_judges(read_lines, new_lines),
     )
+
+
+def _own_disputes(
+    judgments: Sequence[Judgment], dataset: Dataset
+) -> tuple[Dispute, ...]:
+    """Return the disputes about queries of a data set.
+
+    Another file of queries in its folder may have others, whose texts are not known.
+    """
+    query_ids = {query.id for query in dataset.stored_queries}
+    disputes = people_disputes(judgments)
+    return tuple(dispute for dispute in disputes if dispute.query_id in query_ids)
 
 
 def _read_labels(path: Path, problems: ReadProblems) -> list[PlacedJudgment]:
@@ -172,10 +184,11 @@ def _as_later_round(
 def _as_corrections(
     earlier_judgments: Iterable[Judgment], new_judgments: Iterable[PlacedJudgment]
 ) -> Iterator[PlacedJudgment]:
-    """Yield judgments; those of a pair and round judged before become corrections."""
+    """Yield judgments; those whose key an earlier one has become corrections."""
     earlier_keys = {judgment.round_key for judgment in earlier_judgments}
     for location, judgment in new_judgments:
         is_repeated = judgment.round_key in earlier_keys
+        earlier_keys.add(judgment.round_key)
         changes = {"corrects": judgment.corrects or is_repeated}
         yield PlacedJudgment(location, judgment.model_copy(update=changes))
 

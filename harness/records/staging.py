@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from shlex import quote
 
 from harness.identity import RunIdentity, run_identity
 from harness.records.csv_table import read_table_columns
@@ -20,6 +21,8 @@ from retrievers.remedy import Option, compose_remedy
 
 REPORT_FILE = "report.html"
 """The last file of a run with a report, after the manifest: its folder is complete."""
+STAGING_SUFFIX = ".unfinished"
+"""The end of the name of a folder in which a run writes."""
 TEMPORARY_PREFIX = "harness-"
 """The start of the name of a temporary folder of results that nobody named."""
 OTHER_FOLDER = compose_remedy("choose another folder of results", Option("--results"))
@@ -37,12 +40,23 @@ def is_temporary(folder: Path) -> bool:
     return parent.parent == temporary and parent.name.startswith(TEMPORARY_PREFIX)
 
 
+def quoted_folder(folder: Path) -> str:
+    """Return a folder of results as a command names it.
+
+    A temporary one is called FOLDER: `results.save(FOLDER)` comes first.
+    """
+    if is_temporary(folder):
+        return "FOLDER"
+    # A run writes its page before its folder gets its final name.
+    return quote(folder.with_name(folder.name.removesuffix(STAGING_SUFFIX)).as_posix())
+
+
 def staging_path(folder: Path) -> Path:
     """Return the folder in which a run writes until it is complete.
 
     A stopped run leaves its finished rankings there, with their qrels.
     """
-    return folder.with_name(f"{folder.name}.unfinished")
+    return folder.with_name(folder.name + STAGING_SUFFIX)
 
 
 @contextmanager

@@ -218,7 +218,7 @@ def relevance_by_rule(
         grades = json.loads(grade_rule) if grade_rule.startswith("[") else grade_rule
         changed = {**declared.model_dump(), "grades": grades, "gain": "linear"}
         return validated(RelevanceConfig, changed, "")
-    except (json.JSONDecodeError, InputError):
+    except (json.JSONDecodeError, RecursionError, InputError):
         problem = f"{grade_rule!r} is not a grade rule"
         remedy = (
             "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"

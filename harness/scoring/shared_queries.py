@@ -15,14 +15,14 @@ class SharedQueries(NamedTuple):
     """The queries that several folders have in common, and why others are missing."""
 
     ids: tuple[str, ...]
-    """Queries scored in every folder with the same text and the same labels.
+    """Queries scored in every folder with the same text, history and labels.
 
     They are in the order of the first folder.
     """
     absent: int
     """How many queries are scored in some folders and not in others."""
     reworded: int
-    """How many that every folder scored have another text under the same id."""
+    """How many that every folder scored have another text, or another history."""
     relabelled: int
     """How many of the same text have other labels, or another reference answer."""
 
@@ -97,9 +97,9 @@ def find_shared_queries(
 
 
 def _has_same_text(query_id: str, results: Sequence[Results]) -> bool:
-    """Whether a query has the same text in every folder."""
-    texts = {folder.queries[query_id].query.text for folder in results}
-    return len(texts) == 1
+    """Whether a query has the same text, after the same history, in every folder."""
+    queries = [folder.queries[query_id].query for folder in results]
+    return len({(query.text, query.history) for query in queries}) == 1
 
 
 def _has_same_labels(

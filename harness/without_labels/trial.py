@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from harness.build.build import BuiltExperiment, build
 from harness.dataset import Dataset, load_dataset
+from harness.dataset.choose_reader import find_data_folders
 from harness.dataset.listing import list_files
 from harness.dataset.load import load_documents
 from harness.dataset.readers.markdown_folder import list_documents
@@ -193,10 +194,14 @@ def check_folder(documents: Path) -> None:
     """
     if not documents.is_dir() or find_documents(documents) != documents:
         return
-    ids, unread_files = list_documents(list_files(documents, gitignore=True))
+    files = list_files(documents, gitignore=True)
+    ids, unread_files = list_documents(files)
     if not ids:
         remedy = reading_sentence(0, unread_files)
         remedy = remedy or "put files such as *.md, *.txt or *.html there"
+        data_folders = find_data_folders(documents, files)
+        if data_folders:
+            remedy = f"{documents / data_folders[0]} may be a data set: name that"
         raise InputError(Problem(str(documents), "holds no documents", remedy))
     refuse_single_document(len(ids), documents)
 

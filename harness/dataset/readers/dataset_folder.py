@@ -155,7 +155,8 @@ def open_documents(
         used_paths: files that hold queries or labels, and are not documents.
 
     Raises:
-        InputError: there are no documents.
+        InputError: there are no documents, or not those that are named; two tables may
+            be theirs; or those of a table are to be pages.
     """
     table = _find_document_table(reference, folder)
     if table is not None:

@@ -33,7 +33,7 @@ class KeyedFile(NamedTuple):
         """Open the file.
 
         Raises:
-            InputError: it is not a file, or one of its objects is missing.
+            InputError: it is not a file of JSON, or one of its objects is missing.
         """
         reference = _single_file(reference, files)
         if reference.scheme or not reference.folder.is_file():

@@ -1,11 +1,11 @@
 """A folder of documents.
 
 Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, except
-README and LICENSE files at its top; so are the files that the extra `documents`
-converts (`harness.dataset.convert`). `queries.json` is a list of objects with `query`
-and `relevant_documents`; several such files may have labels of several people, whose
-lists are merged. `front_matter` reads the head of a text, and `dataset_folder` takes
-these documents beside tables of queries.
+files at its top that are about it, such as a README; so are the files that the extra
+`documents` converts (`harness.dataset.convert`). `queries.json` is a list of objects
+with `query` and `relevant_documents`; several such files may have labels of several
+people, whose lists are merged. `front_matter` reads the head of a text, and
+`dataset_folder` takes these documents beside tables of queries.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -132,7 +132,9 @@ def read_documents(
     gitignore: bool = False,
     by_page: bool = False,
 ) -> Iterator[LocatedDocument]:
-    """Yield one document per file, in the order of their paths.
+    """Yield one document per file, or per page of a PDF, in the order of their paths.
+
+    At the end the process that converts files is stopped.
 
     Args:
         folder: a folder or an archive.
@@ -230,7 +232,7 @@ class _LabellerRow(NamedTuple):
 
 
 def _labeller_rows(file: File, problems: ReadProblems) -> Iterator[_LabellerRow]:
-    """Yield the rows of a file; queries without an id are q0, q1, and so on."""
+    """Yield the rows of a file; without an id, the number of a row is it: q0, q1, …."""
     for number, file_row in enumerate(read_file_rows(file, problems)):
         cells = {"id": f"q{number}", **file_row.cells}
         labeller = str(cells.pop(LABELLER_COLUMN, None) or "")
@@ -240,8 +242,7 @@ def _labeller_rows(file: File, problems: ReadProblems) -> Iterator[_LabellerRow]
 def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of the files of queries.
 
-    If another labeller labelled the same query in another file, it is yielded only
-    once.
+    If another labeller labelled the same query, it is yielded only once.
     """
     labellers_by_query: dict[tuple[str, str], set[str]] = {}
     for file in files:

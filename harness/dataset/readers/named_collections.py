@@ -84,7 +84,7 @@ def _find_config(reference: DatasetReference, part: str, configs: list[str]) -> 
 
 
 def _find_split(reference: DatasetReference, part: str, table: Any) -> str:
-    """Return the split of a part; only labels must have the requested one."""
+    """Return the requested split of a part; of documents or queries the only one."""
     if part != "qrels" and len(table) == 1:
         only_split: str = next(iter(table))
         return only_split

@@ -196,9 +196,14 @@ def _squad_questions(file: File, problems: ReadProblems) -> Iterator[QuotedQuest
     content = None
     with collect_errors(problems):
         content = read_json(file)
+    names: set[str] = set()
     for article_number, article in enumerate(_list_under("data", content)):
         title = _get(article, "title")
         title = title if isinstance(title, str) else ""
+        name = title or str(article_number)
+        if name in names:  # of an earlier article
+            name = f"{name} ({article_number})"
+        names.add(name)
         for number, paragraph in enumerate(_list_under("paragraphs", article)):
             key_path = f"data[{article_number}].paragraphs[{number}]"
             path = file.path.with_name(f"{file.path.name}: {key_path}")
@@ -208,7 +213,7 @@ def _squad_questions(file: File, problems: ReadProblems) -> Iterator[QuotedQuest
                 problem = "'context' is missing, or no text"
                 problems.add(location, problem, "as SQuAD has it")
                 continue
-            id_ = to_nfc(f"{title or article_number}#{number}")
+            id_ = to_nfc(f"{name}#{number}")
             passage = Document(id_, title.replace("_", " "), text)
             yield QuotedQuestion(location, None, (passage,))
             for question in _list_under("qas", paragraph):

@@ -73,7 +73,7 @@ def list_table_files(
 
     Raises:
         InputError: the folder has several configurations, or several splits of which
-            the reference names none.
+            the reference names none, or not the split that it names.
     """
     if reference.scheme or not reference.folder.exists():
         return []
@@ -88,7 +88,11 @@ def list_table_files(
 
 
 def read_first_row(reference: DatasetReference, files: Files) -> Row:
-    """Return the first row of the table that a reference is; empty if there is none."""
+    """Return the first row of the table that a reference is; `NO_ROW` without one.
+
+    Raises:
+        InputError: as `list_table_files` does.
+    """
     for file in list_table_files(reference, files):
         for row in read_file_rows(file, ReadProblems()):
             return row

@@ -89,7 +89,7 @@ class FoundPart(NamedTuple):
         return not self.named and not self.by_split
 
     def of_split(self, split: str) -> list[File]:
-        """Return the files to read: of the split, or all if there is no such split."""
+        """Return the files to read: those named, else of the split, else all."""
         if self.named:
             return self.named
         all_files = [file for files in self.by_split.values() for file in files]
@@ -113,8 +113,8 @@ class TableLayout(NamedTuple):
         If qrels have several splits, the requested one is read, by default `test`.
 
         Raises:
-            InputError: there are no documents or no queries, or several splits and
-                none is requested.
+            InputError: there are no documents, no queries, or not the files or the
+                split that the reference names; or several splits and none is named.
         """
         folder = reference.folder
         documents = [reference.documents] if reference.documents else []

@@ -12,10 +12,10 @@ from harness.english import (
 )
 from harness.evaluation.board import Board, BoardRow
 from harness.evaluation.costs import RetrieverCost, retriever_costs
-from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.warning_sentences import warning_sentence
 from harness.evaluation.warnings import WarningKind
 from harness.experiment.value_labels import value_labels
+from harness.records.staging import quoted_folder
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
@@ -175,7 +175,7 @@ def _forest_figure(view: View, board: Board) -> Figure:
 def first_screen(view: View) -> FirstScreen:
     """Put the first screen together."""
     evaluation = view.evaluation
-    verdict = verdict_lines(evaluation, folder=quoted_folder(view.results))
+    verdict = verdict_lines(evaluation, folder=quoted_folder(view.results.folder))
     board = evaluation.board
     prefix = common_prefix([row.retriever for row in board.rows])
 

@@ -129,6 +129,7 @@ REFUSED = [
     ("score qrels first.run --format csv --json", "cannot go with --format csv"),
     ("score RESULTS --grades binar", "is not a grade rule"),
     ("score RESULTS --grades [[1", "is not a grade rule"),
+    (f"score RESULTS --grades {'[' * 5000}", "is not a grade rule"),
     ("score RESULTS --grades explicit", "error: relevance.grades: query 'q-"),
     ("score RESULTS --queries misspelt.txt", "did you mean 'q-swim'?"),
     ("score RESULTS --queries empty.txt", "error: empty.txt: names no query id ("),

@@ -13,6 +13,8 @@ from harness.dataset import (
     load_dataset,
     read_returned_documents,
 )
+from harness.dataset.label_lists import read_label_list
+from harness.dataset.labels import Labels
 from harness.dataset.merge_lists import merge_lists
 from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory
@@ -92,6 +94,18 @@ def test_a_trace_becomes_a_run(tmp_path, monkeypatch, capsys):
     assert Path("asked.trec").read_text().splitlines()[0].startswith("a Q0 d2 1 ")
 
 
+def test_a_run_that_is_there_is_not_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked(tmp_path, two(top=["d3"]))
+    Path("asked.trec").write_text("mine")
+    init = ("init", "asked.jsonl", "--documents", "corpus.jsonl", "--columns=run=top")
+    assert "asked.trec: is there already (remove it" in ends(capsys, 2, *init).err
+    assert Path("asked.trec").read_text() == "mine"
+    Path("asked.trec").unlink()
+    ends(capsys, 0, *init, "--output", "new/asked.toml")
+    assert Path("new/asked.trec").is_file()
+
+
 def test_a_grade_that_is_no_number_is_called_so(tmp_path):
     labels = [{"document_id": "d1", "grade": float("nan")}]
     message = str(refusal(load_dataset, asked(tmp_path, two(relevant=labels))))
@@ -113,6 +127,39 @@ def test_a_query_that_nobody_signed_has_no_labeller(tmp_path):
     row = {"query": "what", "relevant_documents": ["a"], "labelled_by": None}
     (tmp_path / "queries.json").write_text(json.dumps([row]))
     assert load_dataset(tmp_path).labels["q0"].labelled_by == ""
+
+
+def test_a_query_of_two_columns_may_lack_one_of_them(tmp_path):
+    rows = [
+        {"title": title, "body": body, "doc_id": document, "grade": 1, "top": [top]}
+        for title, body, document, top in (
+            ("cat", "", "d1", "d2"),
+            ("dog", None, "d2", "d3"),
+            ("bird", "flies?", "d3", "d1"),
+        )
+    ]
+    columns = declared_columns({"query": "title,body", "fields": "top"})
+    reference = asked(tmp_path, rows, columns=columns)
+    dataset = load_dataset(reference)
+    relevant = [dataset.labels[query.id].relevant for query in dataset.queries]
+    assert relevant == [("d1",), ("d2",), ("d3",)]
+    assert [query.text for query in dataset.queries] == ["cat", "dog", "bird\nflies?"]
+    returned = read_returned_documents(reference, dataset, "top")
+    assert returned == {"q0": ["d2"], "q1": ["d3"], "q2": ["d1"]}
+
+
+def test_labellers_name_documents_by_their_files(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(name)
+    row = {"id": "q", "query": "what"}
+    lists = {"ann": ["a.md", "b.md"], "ben": ["b"]}
+    for person, documents in lists.items():
+        labelled = row | {"labelled_by": person, "relevant_documents": documents}
+        (tmp_path / f"{person}.json").write_text(json.dumps([labelled]))
+    reference = DatasetReference(tmp_path, queries=("ann.json", "ben.json"))
+    [labels] = load_dataset(reference).labels.values()
+    grades = {"ann": {"a": 2, "b": 1}, "ben": {"b": 1}}
+    assert labels.grades_by_labeller == grades
 
 
 def test_a_document_that_a_labeller_lists_twice_has_its_better_rank():
@@ -137,8 +184,14 @@ def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
         {"d3": 0.9, "d1": 0.2},
         {"d1": 0.2, "d3": 0.9},
         [["d1", 0.2], ["d3", 0.9]],
+        [["d1", 0.2], ["d3", 0.9], ["d3", 0.1]],
         [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
         [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
+        [
+            {"id": "d1", "rank": "NaN", "score": 1},
+            {"id": "d2", "rank": "NaN", "score": 0},
+            {"id": "d3", "rank": "NaN", "score": 2},
+        ],
     ],
 )
 def test_scores_of_documents_are_asked_about_and_order_a_run(
@@ -146,7 +199,8 @@ def test_scores_of_documents_are_asked_about_and_order_a_run(
 ):
     monkeypatch.chdir(tmp_path)
     message = str(refusal(load_dataset, asked(tmp_path, two(top=hits))))
-    assert "'top' (4 of 4 parts) names documents" in message
+    parts = 2 * len(hits)
+    assert f"'top' ({parts} of {parts} parts) names documents" in message
     columns = ("--columns", "run=top")
     ends(capsys, 0, "init", "asked.jsonl", "--documents", "corpus.jsonl", *columns)
     lines = Path("asked.trec").read_text().splitlines()
@@ -226,6 +280,10 @@ def test_pairs_with_flags_are_grades(tmp_path):
         pytest.param(
             [{"id": "d1", "grade": 2}, {"id": "d1", "grade": 0}], id="objects"
         ),
+        pytest.param(
+            [{"id": "d1", "grade": 2, "spans": ["cat"]}, {"id": "d1", "grade": 0}],
+            id="objects-with-spans",
+        ),
     ],
 )
 def test_a_document_with_two_grades_is_refused(tmp_path, listed):
@@ -238,6 +296,19 @@ def test_an_object_that_is_listed_twice_with_one_grade_counts_once(tmp_path):
     listed = [{"id": "d1", "grade": 2}, {"id": "d1", "grade": 2}]
     dataset = load_dataset(asked(tmp_path, two(gold_ids=listed)))
     assert dataset.labels["q0"].grades == {"d1": 2}
+
+
+@pytest.mark.parametrize("id_", ["3", 3])
+def test_an_object_alone_names_a_document_by_a_number(id_):
+    labels = read_label_list({"id": id_, "grade": 2}, {"3"}.__contains__)
+    assert isinstance(labels, Labels)
+    assert labels.grades == {"3": 2}
+
+
+def test_documents_may_be_called_as_keys_are():
+    labels = read_label_list({"id": 1, "grade": 2}, {"id", "grade"}.__contains__)
+    assert isinstance(labels, Labels)
+    assert labels.grades == {"id": 1, "grade": 2}
 
 
 def test_pairs_of_a_document_and_its_grade_are_grades(tmp_path):

@@ -650,8 +650,21 @@ def test_an_odd_value_in_a_span_is_left_out(odd, tmp_path):
     path = tmp_path / "spans.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     spans = collect_spans(path, ReadProblems())
-    assert spans.texts["a"] == "t"
+    assert spans.text_of("a") == "t"
     assert not spans.grades
+
+
+def test_a_document_of_spans_has_all_its_passages(tmp_path):
+    span = {"span_kind": "RETRIEVER", "input.value": "q"}
+    first, second, third = (
+        {"document": {"id": "a", "content": text}} for text in ("one", "two", "three")
+    )
+    retrieved = ([first, second], [second, third])
+    rows = [{**span, "retrieval.documents": passages} for passages in retrieved]
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spans = collect_spans(path, ReadProblems())
+    assert spans.text_of("a") == "one\n\ntwo\n\nthree"
 
 
 @pytest.mark.parametrize(
@@ -667,6 +680,45 @@ def test_a_folder_that_is_no_data_set_is_told_what_it_lacks(tmp_path, files, mes
     for file, text in files.items():
         (tmp_path / "data" / file).write_text(text)
     assert message in str(refusal(load_dataset, DatasetReference(tmp_path / "data")))
+
+
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        (["scifact"], "but its folder 'scifact' may be one (name {}/scifact)"),
+        (["b", "a"], "but each of its folders 'a', 'b' may be one (name {}/a)"),
+        (["beir/b c"], "but its folder 'beir/b c' may be one (name '{}/beir/b c')"),
+    ],
+)
+def test_a_folder_above_data_sets_names_them(tmp_path, folders, message):
+    for folder in folders:
+        path = tmp_path / folder
+        (path / "qrels").mkdir(parents=True)
+        (path / "corpus.jsonl").write_text('{"_id": "d1", "text": "cat"}')
+        (path / "queries.jsonl").write_text('{"_id": "q1", "text": "cat?"}')
+        (path / "qrels" / "test.tsv").write_text("q1\td1\t1")
+    refused = refusal(load_dataset, DatasetReference(tmp_path))
+    assert message.format(tmp_path) in str(refused)
+
+
+def test_a_folder_may_be_called_as_an_archive_is(tmp_path):
+    folder = tmp_path / "docs.tar"
+    folder.mkdir()
+    (folder / "a.md").write_text("cat")
+    (folder / "queries.json").write_text('[{"query": "q", "relevant_documents": "a"}]')
+    assert load_dataset(DatasetReference(folder)).document_count == 1
+
+
+@pytest.mark.parametrize("list_first", [True, False])
+def test_labels_beside_a_list_are_refused(tmp_path, list_first):
+    labels = ['{"query_id": "q1", "relevant": ["d1"]}\n']
+    labels.insert(list_first, '{"query_id": "q1", "corpus-id": "d2", "grade": 2}\n')
+    (tmp_path / "labels.jsonl").write_text("".join(labels))
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "cat?"}')
+    documents = ['{"_id": "d1", "text": "cat"}\n', '{"_id": "d2", "text": "dog"}\n']
+    (tmp_path / "corpus.jsonl").write_text("".join(documents))
+    refused = refusal(load_dataset, DatasetReference(tmp_path))
+    assert "labels.jsonl:2: query 'q1' has labels on two rows (also" in str(refused)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

@@ -502,3 +502,23 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     )
     labelled = load_dataset(DatasetReference(here, labels="gold.csv"))
     assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality
+
+
+def test_articles_of_squad_may_have_the_same_title(here: Path):
+    articles = [
+        {
+            "title": "Rules",
+            "paragraphs": [
+                {"context": text, "qas": [{"id": text, "question": f"what {text}?"}]}
+            ],
+        }
+        for text in ("of leave", "of lunch")
+    ]
+    (here / "squad.json").write_text(json.dumps({"data": articles}))
+    dataset = load_dataset(parse_reference(here / "squad.json"))
+    texts = {document.id: document.text for document in dataset.documents()}
+    labelled = {
+        query_id: [texts[id_] for id_ in labels.relevant]
+        for query_id, labels in dataset.labels.items()
+    }
+    assert labelled == {"of leave": ["of leave"], "of lunch": ["of lunch"]}

@@ -13,10 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dataset import DatasetReference, load_dataset
-from harness.dataset.judgment import JUDGMENTS_FILE, read_judgments
+from harness.dataset.judgment import (
+    JUDGMENTS_FILE,
+    judged_text_digest,
+    read_judgments,
+)
 from harness.dataset.merge_judgments import merge_judgments
 from harness.labels.agreement import compare_judges, measure_agreement
 from harness.labels.disputes import people_disputes
+from harness.labels.merge import adjudication_pool, merge_into_dataset
 from harness.labels.pool import read_pool
 from harness.pipeline import run
 from harness.records.labels_file import labelled_query_from_json
@@ -484,6 +489,57 @@ def test_the_shipped_labellers_agree_as_published(project):
 def test_one_judge_agrees_with_nobody():
     refused = refusal(compare_judges, [judgment()])
     assert "no document was judged by two judges" in str(refused)
+
+
+def test_an_adjudication_is_no_first_grade_of_its_judge():
+    judgments = [
+        judgment(grade=1),
+        judgment(grade=1, round=2),
+        judgment(grade=3, design="adjudication"),
+    ]
+    [themselves] = compare_judges(judgments).themselves
+    assert (themselves.pairs, themselves.same) == (1, 1.0)
+
+
+def two_files_of_queries(folder):
+    """A folder with a list by each of two people, of other queries."""
+    for name in ("a", "b"):
+        (folder / f"{name}.md").write_text(f"# {name}")
+    for person, query in (("ann", "q"), ("ben", "r")):
+        labels = {"labelled_by": person, "relevant_documents": ["a"]}
+        rows = [{"id": query, "query": f"what {query}", **labels}]
+        (folder / f"{person}.json").write_text(json.dumps(rows))
+    return DatasetReference(folder, queries=("ann.json",))
+
+
+def test_lists_for_other_queries_are_not_compared(tmp_path):
+    two_files_of_queries(tmp_path)
+    refused = refusal(measure_agreement, [tmp_path])
+    assert "names no two labellers of the same query" in str(refused)
+
+
+def test_a_merge_lists_disputes_of_its_own_queries_alone(tmp_path):
+    reference = two_files_of_queries(tmp_path)
+    others = [judgment("r", "a", grade, judge) for grade, judge in ((0, "x"), (3, "y"))]
+    write(tmp_path / JUDGMENTS_FILE, others)
+    document = load_dataset(reference).texts(["a"])["a"]
+    text = judged_text_digest("what q", document)
+    new = [judgment("q", "a", grade, str(grade), text=text) for grade in (0, 2)]
+    merged = merge_into_dataset([write(tmp_path / "new.jsonl", new)], reference)
+    assert [dispute.query_id for dispute in merged.disputes] == ["q"]
+    assert adjudication_pool(merged.disputes, reference, "").pair_count == 1
+
+
+def test_the_latest_of_several_exports_counts(tmp_path):
+    reference = two_files_of_queries(tmp_path)
+    document = load_dataset(reference).texts(["a"])["a"]
+    text = judged_text_digest("what q", document)
+    exports = [
+        write(tmp_path / f"{grade}.jsonl", [judgment("q", "a", grade, text=text)])
+        for grade in (1, 3)
+    ]
+    merge_into_dataset(exports, reference, latest_counts=True)
+    assert load_dataset(reference).labels["q"].grades == {"a": 3}
 
 
 def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):

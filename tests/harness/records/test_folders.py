@@ -90,6 +90,16 @@ def test_a_query_with_other_labelled_spans_is_not_shared(first: Path) -> None:
     assert "q-swim" not in shared.ids
 
 
+def test_a_query_after_another_conversation_is_not_shared(first: Path) -> None:
+    results = records.read_results(first)
+    labelled = results.queries["q-swim"]
+    later = replace(labelled.query, history=("and fish?",))
+    queries = {**results.queries, "q-swim": labelled._replace(query=later)}
+    shared = find_shared_queries([results, replace(results, queries=queries)])
+    assert shared.reworded == 1
+    assert "q-swim" not in shared.ids
+
+
 def test_trec_files_alone_give_the_same_comparison(
     call: Call, tmp_path: Path, first: Path
 ) -> None:

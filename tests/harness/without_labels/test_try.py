@@ -203,11 +203,15 @@ def test_the_folder_of_a_trial_is_never_read_as_documents(wiki, capsys, monkeypa
         ({}, "wiki: holds no documents"),
         ({"a.md": "# A page"}, "wiki: has one document: there is nothing to rank"),
         ({"a.xyz": "a"}, "wiki: holds no documents (0 of 1 files are read"),
+        (
+            {"inner/corpus.jsonl": '{"_id": "d1", "text": "a"}'},
+            "wiki: holds no documents (wiki/inner may be a data set: name that)",
+        ),
     ],
-    ids=["empty", "one", "unread"],
+    ids=["empty", "one", "unread", "too high"],
 )
 def test_too_few_documents_are_one_sentence(files, message, tmp_path, capsys):
-    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "inner").mkdir(parents=True)
     for name, text in files.items():
         (tmp_path / "wiki" / name).write_text(text)
     refused = told(capsys, "try", "wiki", "-q", "what swims", code=2)
