@@ -8,7 +8,7 @@ it is shown not to lose the margin, or if nothing changed: "not shown" is no pas
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -87,9 +87,34 @@ def gate_sets(
     Raises:
         InputError: there is no such set, or one has no margin; else as
             `gate_retrievers`.
-        RetrieversFailed: one failed on a data set, which is named.
+        RetrieversFailed: one failed on some data sets, which are all named.
     """
     sets = {results.manifest.name: results for results in read_sets(folder)}
+    _check_margin_names(margins, sets, folder)
+    gates: dict[str, Gate] = {}
+    failures: list[str] = []
+    for name, results in sets.items():
+        try:
+            gates[name] = gate_retrievers(
+                GateArm(results, challenger),
+                GateArm(results, baseline),
+                margin=margins[name if name in margins else ""],
+            )
+        except RetrieversFailed as failure:
+            failures.append(f"{name}: {failure}")
+    if failures:
+        raise RetrieversFailed("; ".join(failures))
+    return gates
+
+
+def _check_margin_names(
+    margins: Mapping[str, float], sets: Collection[str], folder: Path
+) -> None:
+    """Check that margins name data sets of a folder, and that each set has one.
+
+    Raises:
+        InputError: the problems of all names.
+    """
     problems: list[Problem] = []
     for name in margins:
         if name and name not in sets:
@@ -101,17 +126,6 @@ def gate_sets(
             problems.append(Problem("--margin", f"names none for {name}", remedy))
     if problems:
         raise InputError(problems)
-    gates: dict[str, Gate] = {}
-    for name, results in sets.items():
-        try:
-            gates[name] = gate_retrievers(
-                GateArm(results, challenger),
-                GateArm(results, baseline),
-                margin=margins[name if name in margins else ""],
-            )
-        except RetrieversFailed as failure:
-            raise RetrieversFailed(f"{name}: {failure}") from None
-    return gates
 
 
 def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:

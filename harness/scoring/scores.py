@@ -233,7 +233,7 @@ class Scores:
     def select_queries(self, mask: QueryMask) -> Scores:
         """The scores of some of the queries.
 
-        `ranges` and identical rankings stay those of all queries.
+        Ranges, binary measures and identical rankings stay those of all queries.
         """
         if mask.all():
             return self  # so that pairs over all queries share one table
@@ -260,6 +260,8 @@ class Scores:
             self,
             ids=tuple(self.ids[index] for index in selected),
             values=values,
+            ranges={measure: self.range_of(measure) for measure in values},
+            binary=frozenset(filter(self.is_binary, values)),
             clusters=clusters,
             weights=weights,
             source_order=source_order,

@@ -119,6 +119,9 @@ SPELT = {
     "bpref": "Bpref",
     "judged@10": "Judged@10",
     "contextprecision@5": "ContextPrecision@5",
+    "context_precision@5": "ContextPrecision@5",
+    "set_P": "SetP",
+    "R_prec": "Rprec",
     "idcontextrecall": "IDContextRecall",
     "P(groups='AutoRAG')@4": "P(groups='autorag')@4",
 }
