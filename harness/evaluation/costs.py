@@ -128,7 +128,7 @@ def fastest_of(costs: Mapping[str, RetrieverCost]) -> str | None:
     """Return the retriever that is faster than every other beyond the spread of times.
 
     It is if its 95th percentile is below the median of each other; None if no
-    retriever's is.
+    retriever's is, or if there is only one.
 
     Args:
         costs: of retrievers with a measured latency.

@@ -21,6 +21,7 @@ from harness.evaluation.corpus_change import (
     LabelReason,
     changed_documents,
     label_reason,
+    refuse_no_value,
 )
 from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
@@ -135,7 +136,8 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     (`non_inferiority_tests`); it is worse if the deciding test finds it so.
 
     Args:
-        scores: of "challenger" and "baseline" on the primary measure, defined for both.
+        scores: of "challenger" and "baseline" on the primary measure, of one query or
+            more, defined for both.
         margin: loss of the mean that is still acceptable, in points of the measure.
         settings: the deciding test and the level; their margin is not used.
 
@@ -218,7 +220,8 @@ def gate_retrievers(
     Raises:
         InputError: one did not run, or is named twice; the margin is not above 0; or
             two folders cannot be compared: other documents, another primary measure,
-            other texts or grades of a query, no query in both.
+            other texts or grades of a query, no query in both, or none for which both
+            have a value.
         RetrieversFailed: one failed in its run.
     """
     _refuse_failed((challenger, baseline))
@@ -230,6 +233,7 @@ def gate_retrievers(
         shared_ids = shared_gate_queries(challenger.results, baseline.results).ids
     primary = challenger.results.manifest.resolved.primary
     scores = _arm_scores(challenger, baseline, primary, shared_ids)
+    refuse_no_value(scores, baseline.results)
     check_margin("--margin", margin, scores.range_of(primary))
     declared = settings_of_run(challenger.results.manifest)
     settings = settings_at_look(declared, scores.n)

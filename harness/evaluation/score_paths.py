@@ -50,7 +50,7 @@ def score_paths(
     """Score TREC runs by qrels, or the rankings of results folders by their labels.
 
     Args:
-        paths: qrels and TREC runs, one results folder, or several.
+        paths: qrels and TREC runs, one results folder, or several; at least one.
         measure_names: measures; if empty, those of the folders' experiments, or
             `DEFAULT_TREC_MEASURES` of TREC runs.
         grade_rule: another grade rule for results folders.
@@ -58,7 +58,8 @@ def score_paths(
             are refused.
 
     Raises:
-        InputError: with every problem.
+        InputError: paths and options do not go together, a file cannot be read, or a
+            measure cannot be computed.
     """
     first, *others = paths
     if not first.is_dir():

@@ -179,7 +179,10 @@ class Comparison:
     differences.
     """
     effect_size: float | None
-    """Matched-pairs rank-biserial correlation; None if no query differs."""
+    """Matched-pairs rank-biserial correlation.
+
+    None if no query (or cluster) differs.
+    """
     finding: Finding
     role: TestRole
     """"confirmatory" on the primary measure, else "exploratory"."""
