@@ -26,6 +26,9 @@ def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
 
     Args:
         paths: results folders; other paths are ignored.
+
+    Raises:
+        InputError: the manifest of one cannot be read.
     """
     notes: list[str] = []
     for path in paths:

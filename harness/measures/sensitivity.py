@@ -60,6 +60,9 @@ def winners_by_rule(
         rankings: retriever -> query id -> document ids, best first.
         weights: query id -> how much it counts in a mean; without them, all alike.
 
+    Raises:
+        InputError: the measure needs groups, claims or passages.
+
     >>> rows = winners_by_rule(
     ...     Measure("nDCG", 2),
     ...     grades_by_rule({"q": ["a", "b", "c", "d"]}),
