@@ -53,7 +53,10 @@ class ChangedRetriever(NamedTuple):
     reason: LabelReason | None
     """Why the difference is undecided, if labels are missing."""
     displaced: int
-    """How many queries lost a relevant first hit to a new, irrelevant document."""
+    """How many queries lost a relevant document among their first hits to a new one.
+
+    The new one is irrelevant.
+    """
 
     @property
     def verdict(self) -> Verdict:

@@ -23,7 +23,7 @@ TRIAL_SEPARATOR = "~"
 
 
 class StageLatency(NamedTuple):
-    """The time of one query at one stage, over a sample searched one at a time."""
+    """The time of one query at one stage, over queries that were sent one at a time."""
 
     p50_ms: float
     p95_ms: float
