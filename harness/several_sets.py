@@ -48,8 +48,8 @@ def run_sets(
         if loaded.set_of:  # there are several sets
             set_options = options.with_progress_prefix(name)
         try:
-            with _remaining_budget(budget) as rest:
-                finished.append(run_built(loaded, built, set_options, rest))
+            with _remaining_budget(budget) as remaining:
+                finished.append(run_built(loaded, built, set_options, remaining))
         except BackendError as error:
             failures.append(f"{name}: {error}" if loaded.set_of else str(error))
     set_of = sets[0].set_of
@@ -84,8 +84,8 @@ def _build_all(sets: Sequence[LoadedExperiment]) -> list[BuiltExperiment]:
 def _remaining_budget(budget: Budget) -> Iterator[Budget]:
     """Yield what is left of a budget, and take off what was spent, also on failures."""
     limit = None if budget.limit is None else max(0.0, budget.limit - budget.spent)
-    rest = Budget(limit)
+    remaining = Budget(limit)
     try:
-        yield rest
+        yield remaining
     finally:
-        budget.release(-rest.spent)
+        budget.release(-remaining.spent)
