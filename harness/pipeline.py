@@ -32,6 +32,7 @@ from harness.writing.describe_run import describe_run
 from harness.writing.write_results import RunOutput, write_qrels_files, write_results
 from retrievers.cache import Cache, default_cache_path
 from retrievers.errors import InputError
+from retrievers.meter import Budget
 
 ExperimentSource = str | Path | Mapping[str, Any] | Experiment | LoadedExperiment
 """An experiment file, its tables as a dict, an `Experiment`, or a loaded one."""
@@ -62,18 +63,21 @@ def run(
 
 
 def run_built(
-    loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
+    loaded: LoadedExperiment,
+    built: BuiltExperiment,
+    options: RunOptions,
+    budget: Budget | None = None,
 ) -> Results:
     """Run an experiment that is loaded and built; returns and raises as `run`.
 
     Qrels are written first, so that the rankings of a stopped run can be scored. The
     judge is opened before anything is sent: it may be refused for its price. The budget
-    is checked when all results are in their folder.
+    is checked when all results are in their folder; without one, it is `max_cost`.
     """
     announce_unread_files(built.dataset, options)
     folder = Path(options.results) / loaded.set_of / loaded.experiment.name
     reusable = find_reusable(folder, built, options)
-    accounts = RunAccounts.start(options)
+    accounts = RunAccounts.start(options, budget)
     meter = accounts.meter
     with records.staging_folder(folder) as staging:
         write_qrels_files(staging, built.labels)

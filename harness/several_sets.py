@@ -1,7 +1,7 @@
 """One experiment on several data sets."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.build.build import BuiltExperiment, build
@@ -11,38 +11,45 @@ from harness.records import Results
 from harness.report.sets_page import write_sets_page
 from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.meter import Budget
 
 
 def run_sets(
     sets: Sequence[LoadedExperiment],
     options: RunOptions = RunOptions(),  # noqa: B008
+    budget: Budget | None = None,
 ) -> list[Results]:
     """Run an experiment on each of its data sets, and write their common page.
 
     Every set is checked before anything is embedded; `max_cost` is the limit of all
-    sets together. What a set spent on which every retriever failed is not counted.
+    sets together.
 
     Args:
         sets: what `load_sets` returned: at least one.
         options: as for `run`.
+        budget: the dollars of several experiments, in place of `max_cost`.
 
     Returns:
         The results of each data set; their folders are in one folder, with the page. A
         data set that is alone has no such folder, and no page.
 
     Raises:
-        InputError, BackendError, OverBudget: as `run`; sets that finished before are
-            kept. A set on which every retriever failed is reported at the end.
+        InputError: as `run`; sets that finished before are kept.
+        BackendError: every retriever failed on a set, or it cost more than it may;
+            raised when all sets have run.
     """
+    if budget is None:
+        budget = Budget(options.max_cost)
     finished: list[Results] = []
     failures: list[str] = []
     for loaded, built in zip(sets, _build_all(sets), strict=True):
         name = loaded.experiment.name
-        set_options = with_remaining_budget(options, finished)
+        set_options = options
         if loaded.set_of:  # there are several sets
-            set_options = set_options.with_progress_prefix(name)
+            set_options = options.with_progress_prefix(name)
         try:
-            finished.append(run_built(loaded, built, set_options))
+            with _remaining_budget(budget) as remaining:
+                finished.append(run_built(loaded, built, set_options, remaining))
         except BackendError as error:
             failures.append(f"{name}: {error}" if loaded.set_of else str(error))
     set_of = sets[0].set_of
@@ -73,11 +80,12 @@ def _build_all(sets: Sequence[LoadedExperiment]) -> list[BuiltExperiment]:
     return built
 
 
-def with_remaining_budget(
-    options: RunOptions, finished: Sequence[Results]
-) -> RunOptions:
-    """Return the options with what is left of `max_cost` after some runs: 0 or more."""
-    if options.max_cost is None:
-        return options
-    spent = math.fsum(row.usd for results in finished for row in results.cost_rows)
-    return options._replace(max_cost=max(0.0, options.max_cost - spent))
+@contextmanager
+def _remaining_budget(budget: Budget) -> Iterator[Budget]:
+    """Yield what is left of a budget, and take off what was spent, also on failures."""
+    limit = None if budget.limit is None else max(0.0, budget.limit - budget.spent)
+    remaining = Budget(limit)
+    try:
+        yield remaining
+    finally:
+        budget.release(-remaining.spent)

@@ -45,3 +45,16 @@ class Query:
     def unanswerable(self) -> bool:
         """Whether the field `answerable` says that no document answers it."""
         return self.fields.get("answerable", "").lower() in ("false", "0", "no")
+
+    def left_out(self, *, exclude_self: bool) -> frozenset[str]:
+        """The documents that are left out of its ranking.
+
+        Args:
+            exclude_self: whether the one with its own id is, too: a query may itself be
+                a document of the corpus.
+
+        >>> sorted(Query("a", "", excluded=("b",)).left_out(exclude_self=True))
+        ['a', 'b']
+        """
+        own_id = [self.id] if exclude_self else []
+        return frozenset([*self.excluded, *own_id])

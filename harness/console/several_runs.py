@@ -15,6 +15,7 @@ from harness.console.columns import TextColumn, fit_table, text_line
 from harness.console.output import print_json, print_lines, print_to_fit, print_warnings
 from harness.console.results_text import print_results
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
+from retrievers.meter import Budget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -91,23 +92,24 @@ def run_files(
 ) -> list[list[Results]]:
     """Run experiments one after another.
 
-    An experiment whose retrievers all fail is left out, and the others go on.
+    An experiment whose retrievers all fail is left out, and the others go on. The limit
+    of cost is that of all together.
 
     Raises:
+        InputError: as `run_sets`.
         BackendError: none of them finished.
     """
-    from harness.several_sets import run_sets, with_remaining_budget
+    from harness.several_sets import run_sets
 
+    budget = Budget(options.max_cost)
     finished: list[list[Results]] = []
     failed: list[str] = []
     for sets in files:
-        earlier_results = [results for runs in finished for results in runs]
         try:
             file_options = options
             if len(files) > 1:
                 file_options = options.with_progress_prefix(_experiment_name(sets))
-            file_options = with_remaining_budget(file_options, earlier_results)
-            finished.append(run_sets(sets, file_options))
+            finished.append(run_sets(sets, file_options, budget))
         except BackendError as error:
             if len(files) == 1:
                 raise

@@ -44,7 +44,7 @@ class ScoreThreshold:
     It is the chance that an answerable query scores higher than an unanswerable one.
     """
     low: float | None
-    """Both ends are None with fewer than 5 queries of either kind."""
+    """Both ends are None with fewer than 5 queries (or clusters) of either kind."""
     high: float | None
     floor: float | None
     """The score that keeps 95 % of the successful answerable queries.
@@ -52,7 +52,10 @@ class ScoreThreshold:
     None with fewer than 19 of them.
     """
     kept: Share | None
-    """Share of the successes that reach the floor, cross-fitted."""
+    """Share of the successes that reach the floor, cross-fitted.
+
+    None if some four fifths of the queries have fewer than 19 of them; so is `above`.
+    """
     above: Share | None
     """Share of the unanswerable queries that reach it, cross-fitted."""
 
@@ -66,7 +69,7 @@ class AbstentionPair:
     difference: float
     """The area of a minus that of b."""
     p_value: float | None
-    """None with fewer than 5 queries of either kind."""
+    """None with fewer than 5 queries (or clusters) of either kind."""
     p_adjusted: float | None
     """The p corrected by Holm over the pairs."""
 

@@ -20,7 +20,7 @@ class Choice:
     """The largest uncorrected p of the deciding test against any other retriever.
 
     It needs no correction, since all must be at most alpha (Berger 1982; Gutmann &
-    Maymin 1987; Hung & Fithian 2019). 1 if the test does not find the leader better.
+    Maymin 1987; Hung & Fithian 2019). 1 if the leader is not ahead of each of them.
     """
     is_made: bool
     """Whether `p_choice` is at most the level, and something may be claimed at all."""
@@ -39,7 +39,7 @@ def choose_leader(
         comparisons: other retriever -> the leader (a) compared with it (b).
         settings: the deciding test and the level of this look.
         low_is_good: whether the lowest mean leads.
-        measured: whether any score is above 0.
+        measured: whether any score is not 0.
     """
     if not comparisons:
         return None

@@ -147,7 +147,7 @@ def compare_pairs(
     """Compare some pairs of retrievers on the primary measure, as one family.
 
     Only queries for which every retriever of `scores` has a value count, even one that
-    is in no pair.
+    is in no pair; there must be one. The rows are in the order of the pairs.
     """
     primary = scores.primary
     primary_scores = scores.select_measures(primary)

@@ -25,6 +25,10 @@ def compare_sets_of_folder(sets: Sequence[Results]) -> SetsComparison:
     """Compare retrievers over several data sets.
 
     If only a model judged one of them, nothing is claimed.
+
+    Raises:
+        InputError: a set has no scores, or they are not comparable
+            (`compare_over_sets`).
     """
     refuse_unscored(sets)
     settings = _strictest(read_or_evaluate(results).settings for results in sets)
@@ -72,8 +76,9 @@ def compare_set_folders(
         settings: the tests; the looks are counted on each data set.
 
     Raises:
-        InputError: no data set is in all folders, or no retriever has the baseline's
-            name.
+        InputError: no data set is in all folders, a set cannot be scored
+            (`score_folders`) or compared (`compare_over_sets`), or no retriever has the
+            baseline's name.
     """
     sets_by_folder = [_sets_by_name(folder) for folder in folders]
     shared = _shared_sets(folders, sets_by_folder)

@@ -53,7 +53,10 @@ class ChangedRetriever(NamedTuple):
     reason: LabelReason | None
     """Why the difference is undecided, if labels are missing."""
     displaced: int
-    """How many queries lost a relevant first hit to a new, irrelevant document."""
+    """How many queries lost a relevant document among their first hits to a new one.
+
+    The new one is irrelevant.
+    """
 
     @property
     def verdict(self) -> Verdict:
@@ -90,7 +93,8 @@ class CorpusChange(NamedTuple):
 def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     """Compare two runs of the same queries over two states of a corpus.
 
-    Every query with a label in both states is scored by each state's own labels.
+    Every query with a label in both states is scored by each state's own labels; it
+    counts if every retriever has a value in both.
 
     Args:
         old: the earlier run.
@@ -98,7 +102,7 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
 
     Raises:
         InputError: the primary measures differ, a run stored no digests of its
-            documents, or no query or no retriever is in both.
+            documents, no query or no retriever is in both, or no query counts.
     """
     _refuse_other_measure(old, new)
     primary = new.manifest.resolved.primary
@@ -116,6 +120,8 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
         before=_rescore(old, primary, queries.ids),
         after=_rescore(new, primary, queries.ids),
     )
+    scores = scores.select_queries(scores.defined(primary))
+    refuse_no_value(scores, old)
     declared = replace(
         settings_of_run(new.manifest), judged_by_people=scores.judged_by_people
     )
@@ -160,6 +166,17 @@ def label_reason(labels: StateLabels, difference: float) -> LabelReason | None:
     if difference > 0 and labels.is_old_less_labelled:
         return LabelReason.OLD_LESS_LABELLED
     return None
+
+
+def refuse_no_value(scores: Scores, old: Results) -> None:
+    """Refuse scores without a query.
+
+    Raises:
+        InputError: no query has a value of the primary measure in both runs.
+    """
+    if not scores.n:
+        problem = f"has no query with a value of {scores.primary} in both runs"
+        raise InputError(Problem(str(old.folder), problem, "use another measure"))
 
 
 def _refuse_other_measure(old: Results, new: Results) -> None:

@@ -36,7 +36,7 @@ class RetrieverCost(NamedTuple):
     """The cost of one retriever, with all that it uses; None if not measured."""
 
     usd: float
-    """Dollars that this run spent."""
+    """Dollars that were spent for its rankings; of reused ones in an earlier run."""
     usd_per_million: float | None
     """Dollars for a million queries."""
     stages: tuple[StagePercentiles, ...]
@@ -44,7 +44,7 @@ class RetrieverCost(NamedTuple):
     measured_at: str
     """When the last of the stages was timed; "" without latency."""
     seconds: float
-    """Wall time of indexing and searching in this run, without measuring latency."""
+    """Wall time of all stages but that of measuring latency, in the same run."""
     vector_bytes: float | None
     """Bytes that searching its vectors needs in memory; 0 without vectors.
 
@@ -128,7 +128,7 @@ def fastest_of(costs: Mapping[str, RetrieverCost]) -> str | None:
     """Return the retriever that is faster than every other beyond the spread of times.
 
     It is if its 95th percentile is below the median of each other; None if no
-    retriever's is.
+    retriever's is, or if there is only one.
 
     Args:
         costs: of retrievers with a measured latency.

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.evaluation.board_intervals import board_intervals
 from harness.evaluation.choice import choose_leader
-from harness.evaluation.compare import compare_retrievers
+from harness.evaluation.compare import RESIDUAL_PARAMETER, compare_retrievers
 from harness.evaluation.evaluation import Evaluation, SweepChoice
 from harness.evaluation.run_warnings import fragile_warnings
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
@@ -43,9 +43,11 @@ def evaluate_scores(
         low_is_good: measures for which less is better.
 
     Raises:
-        InputError: the baseline has no score; the margin is not below the primary
-            measure's range; no query has a value of that measure from every retriever.
+        InputError: the primary measure is a residual; the baseline has no score; the
+            margin is not below the primary measure's range; no query has a value of
+            that measure from every retriever.
     """
+    _refuse_residual(scores.primary)
     if baseline is not None and baseline not in scores.retrievers:
         problem = f"no retriever is called {baseline!r}"
         remedy = did_you_mean(baseline, scores.retrievers)
@@ -58,6 +60,17 @@ def evaluate_scores(
     scores = replace(scores, low_is_good=frozenset(low_is_good))
     rows = compare_retrievers(scores, baseline=baseline, settings=settings)
     return conclude_scores(scores, rows, settings, baseline=baseline)
+
+
+def _refuse_residual(primary: str) -> None:
+    """Refuse a primary measure that does not measure quality, and has no family.
+
+    Raises:
+        InputError: it is a residual.
+    """
+    if RESIDUAL_PARAMETER in primary:
+        problem = "is no quality: unjudged documents may add it"
+        raise InputError(Problem(f"measure {primary!r}", problem, "name another first"))
 
 
 def summarize_retrievers(

@@ -140,7 +140,7 @@ def _next_look(
 ) -> PlannedLook | None:
     """Return the planned look that comes next.
 
-    None if nothing is undecided, or if no look is to come.
+    None if nothing is undecided, if no look is to come, or if every score is 0.
     """
     if declared.looks is None or not evaluation.measured:
         return None

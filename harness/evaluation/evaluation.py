@@ -213,7 +213,10 @@ class Evaluation(BaseModel):
     abstention: Abstention | None = None
     """None if no query is declared to have no answer."""
     ceilings: Ceilings | None = None
-    """None without labels, or with fewer than two retrievers."""
+    """None with fewer than two retrievers, without labels, or if every score is 0.
+
+    Also if there is a measure of which less is better.
+    """
     warnings: tuple[StoredWarning, ...] = ()
     """The most serious first."""
     failed: Annotated[

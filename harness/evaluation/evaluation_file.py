@@ -35,6 +35,9 @@ def read_or_evaluate(results: Results) -> Evaluation:
 
     It is computed again from the scores if the file is missing, changed, or of another
     version.
+
+    Raises:
+        InputError: then, if the folder has no scores, or they cannot be read.
     """
     if results not in _EVALUATIONS:
         _EVALUATIONS[results] = _read_or_evaluate(results)
@@ -82,7 +85,7 @@ def write_evaluation(folder: Path, evaluation: Evaluation) -> None:
 
 
 def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
-    """Read evaluation.json; None if it is missing, damaged, or of another version."""
+    """Read evaluation.json; None if it is missing, changed, or of another version."""
     path = folder / EVALUATION_FILE
     try:
         if manifest.digest_of(EVALUATION_FILE) != file_digest(path):

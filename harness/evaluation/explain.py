@@ -104,8 +104,8 @@ def explain_results(results: Results, a: str, b: str) -> Explanation:
         b: that of another.
 
     Raises:
-        InputError: a retriever did not finish, or the folder has no scores or no
-            properties.
+        InputError: a retriever did not finish, both are the same, or the folder has no
+            scores or no properties.
     """
     for retriever in (a, b):
         if retriever not in results.retrievers:

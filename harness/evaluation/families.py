@@ -66,8 +66,9 @@ def slice_family(
 ) -> Iterator[TestRow]:
     """Yield the tests of each slice against the other queries: one family.
 
-    Both sides of a slice have a row, and the same test. They have no verdict: the test
-    shows whether the two retrievers differ more, or less, on the slice than elsewhere.
+    The other queries have a row as well, with the same test, if they have a value of
+    their own. There is no verdict: the test shows whether the two retrievers differ
+    more, or less, on the slice than elsewhere.
 
     Args:
         scores: of the queries for which every retriever has a value.
@@ -108,7 +109,7 @@ def slice_family(
 def uplift_family(
     scores: Scores, manifest: Manifest, graded: GradedLabels, settings: Settings
 ) -> Iterator[TestRow]:
-    """Yield each reranked retriever against its own first stage.
+    """Yield each reranked retriever against its first stage, if that is a retriever.
 
     A note shows the mean that a perfect reranker of the candidates would reach.
 

@@ -8,7 +8,7 @@ it is shown not to lose the margin, or if nothing changed: "not shown" is no pas
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ from harness.evaluation.corpus_change import (
     LabelReason,
     changed_documents,
     label_reason,
+    refuse_no_value,
 )
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.evaluation.verdict import Verdict
@@ -87,9 +88,34 @@ def gate_sets(
     Raises:
         InputError: there is no such set, or one has no margin; else as
             `gate_retrievers`.
-        RetrieversFailed: one failed on a data set, which is named.
+        RetrieversFailed: one failed on some data sets, which are all named.
     """
     sets = {results.manifest.name: results for results in read_sets(folder)}
+    _check_margin_names(margins, sets, folder)
+    gates: dict[str, Gate] = {}
+    failures: list[str] = []
+    for name, results in sets.items():
+        try:
+            gates[name] = gate_retrievers(
+                GateArm(results, challenger),
+                GateArm(results, baseline),
+                margin=margins[name if name in margins else ""],
+            )
+        except RetrieversFailed as failure:
+            failures.append(f"{name}: {failure}")
+    if failures:
+        raise RetrieversFailed("; ".join(failures))
+    return gates
+
+
+def _check_margin_names(
+    margins: Mapping[str, float], sets: Collection[str], folder: Path
+) -> None:
+    """Check that margins name data sets of a folder, and that each set has one.
+
+    Raises:
+        InputError: the problems of all names.
+    """
     problems: list[Problem] = []
     for name in margins:
         if name and name not in sets:
@@ -101,17 +127,6 @@ def gate_sets(
             problems.append(Problem("--margin", f"names none for {name}", remedy))
     if problems:
         raise InputError(problems)
-    gates: dict[str, Gate] = {}
-    for name, results in sets.items():
-        try:
-            gates[name] = gate_retrievers(
-                GateArm(results, challenger),
-                GateArm(results, baseline),
-                margin=margins[name if name in margins else ""],
-            )
-        except RetrieversFailed as failure:
-            raise RetrieversFailed(f"{name}: {failure}") from None
-    return gates
 
 
 def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
@@ -121,7 +136,8 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     (`non_inferiority_tests`); it is worse if the deciding test finds it so.
 
     Args:
-        scores: of "challenger" and "baseline" on the primary measure, defined for both.
+        scores: of "challenger" and "baseline" on the primary measure, of one query or
+            more, defined for both.
         margin: loss of the mean that is still acceptable, in points of the measure.
         settings: the deciding test and the level; their margin is not used.
 
@@ -204,7 +220,8 @@ def gate_retrievers(
     Raises:
         InputError: one did not run, or is named twice; the margin is not above 0; or
             two folders cannot be compared: other documents, another primary measure,
-            other texts or grades of a query, no query in both.
+            other texts or grades of a query, no query in both, or none for which both
+            have a value.
         RetrieversFailed: one failed in its run.
     """
     _refuse_failed((challenger, baseline))
@@ -216,6 +233,7 @@ def gate_retrievers(
         shared_ids = shared_gate_queries(challenger.results, baseline.results).ids
     primary = challenger.results.manifest.resolved.primary
     scores = _arm_scores(challenger, baseline, primary, shared_ids)
+    refuse_no_value(scores, baseline.results)
     check_margin("--margin", margin, scores.range_of(primary))
     declared = settings_of_run(challenger.results.manifest)
     settings = settings_at_look(declared, scores.n)

@@ -34,7 +34,7 @@ class JudgingEffort(NamedTuple):
     pairs: int
     """Pairs of a query and a document among the first hits of any retriever for it."""
     queries: tuple[QueryEffort, ...]
-    """At most ten queries, first those whose rankings share the fewest documents."""
+    """At most ten queries, those with most documents to judge first."""
 
     @property
     def time(self) -> str:
@@ -79,7 +79,7 @@ def sampled_effort(results: Results) -> SampledEffort:
 
 
 def judging_effort(results: Results, depth: int = DEFAULT_CUTOFF) -> JudgingEffort:
-    """Count the pairs to judge, and list the queries whose rankings differ most.
+    """Count the pairs to judge, and list the queries with most of them.
 
     Args:
         results: the rankings.

@@ -21,7 +21,10 @@ MAX_PAIR_QUERIES = 40_000
 
 
 class RankingsOverlap(NamedTuple):
-    """The overlap of two retrievers' rankings, over all queries that both have."""
+    """The overlap of two retrievers' rankings, over all queries that both have.
+
+    Two empty rankings are the same. All values are 0 without such a query.
+    """
 
     a: str
     b: str
@@ -121,7 +124,9 @@ def pairs_to_inspect(
 def diagnose_pairs(
     scores: Scores, pairs: Sequence[tuple[str, str]]
 ) -> list[PairDiagnostics]:
-    """Return the further figures of pairs, compared or not.
+    """Return the further figures of pairs, compared or not, in their order.
+
+    Empty if no query has a value from every retriever.
 
     Args:
         scores: queries for which the primary measure is undefined for a retriever are

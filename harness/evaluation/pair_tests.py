@@ -98,8 +98,10 @@ def run_pair_tests(
 ) -> dict[MeasurePair, TestedPair]:
     """Return pairs over the same queries, defined for both, with every test.
 
+    They are in the order of the keys.
+
     Args:
-        scores: of the queries that count.
+        scores: of the queries that count, one or more.
         keys: the pairs, with their measures.
         settings: the test that decides.
     """

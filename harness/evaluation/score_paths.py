@@ -26,6 +26,9 @@ def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
 
     Args:
         paths: results folders; other paths are ignored.
+
+    Raises:
+        InputError: the manifest of one cannot be read.
     """
     notes: list[str] = []
     for path in paths:
@@ -50,7 +53,7 @@ def score_paths(
     """Score TREC runs by qrels, or the rankings of results folders by their labels.
 
     Args:
-        paths: qrels and TREC runs, one results folder, or several.
+        paths: qrels and TREC runs, one results folder, or several; at least one.
         measure_names: measures; if empty, those of the folders' experiments, or
             `DEFAULT_TREC_MEASURES` of TREC runs.
         grade_rule: another grade rule for results folders.
@@ -58,7 +61,8 @@ def score_paths(
             are refused.
 
     Raises:
-        InputError: with every problem.
+        InputError: paths and options do not go together, a file cannot be read, or a
+            measure cannot be computed.
     """
     first, *others = paths
     if not first.is_dir():

@@ -151,7 +151,7 @@ def compare_over_sets(
 
     Raises:
         InputError: the sets are decided by different measures, or have no retriever in
-            common.
+            common; on one of them no query has a value from every retriever.
     """
     measure = _common_measure(sets)
     complete = {

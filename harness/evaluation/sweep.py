@@ -35,7 +35,7 @@ def choose_configuration(
 ) -> SweepChoice | None:
     """Choose the configuration of the highest mean on the primary measure, and test it.
 
-    None if the default, or every configuration, failed.
+    None if the default, or every configuration, failed, or if no query counts.
 
     Args:
         scores: only the queries for which every retriever has a value of the primary

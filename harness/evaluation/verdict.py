@@ -45,7 +45,7 @@ class Reason(Enum):
     NOTHING_MEASURED = "nothing measured"
     """Every score of the measure is 0."""
     IDENTICAL = "identical"
-    """The rankings are the same on every query."""
+    """The rankings are the same on every query, down to the measure's cutoff."""
     NO_QUERY_DIFFERS = "no query differs"
     """The scores are the same on every query."""
     UNDEFINED = "undefined"
@@ -179,12 +179,15 @@ class Comparison:
     differences.
     """
     effect_size: float | None
-    """Matched-pairs rank-biserial correlation; None if no query differs."""
+    """Matched-pairs rank-biserial correlation.
+
+    None if no query (or cluster) differs.
+    """
     finding: Finding
     role: TestRole
     """"confirmatory" on the primary measure, else "exploratory"."""
     p_minimum_adjusted: float | None
-    """The smallest possible adjusted p, the others as observed."""
+    """The smallest possible adjusted p, the others as observed; None for the t-test."""
     p_randomization: float
     """The p of the two-sided sign-flip test of the mean."""
     ci_method: str

@@ -48,7 +48,7 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
 
     Raises:
         InputError: one is unknown or needs more hits than `depth`, the primary measure
-            is not among them, or a measure by claims has no judge.
+            is not among them or a residual, or a measure by claims has no judge.
     """
     problems: list[Problem] = []
     primary = None
@@ -60,6 +60,9 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
         problem = f"{experiment.primary} is not among the measures"
         remedy = f"they are {', '.join(experiment.measures)}"
         problems.append(Problem("primary", problem, remedy))
+    if primary is not None and primary.get("residual"):
+        problem = f"{experiment.primary} is no quality: unjudged documents may add it"
+        problems.append(Problem("primary", problem, f"name {primary.name} itself"))
     claim_measures = [measure for measure in all_measures if measure.uses_claims]
     if experiment.judge is None and claim_measures:
         problems.append(_missing_judge(claim_measures[0]))

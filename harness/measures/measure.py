@@ -110,10 +110,11 @@ def measure(
     """Return a measure of your own, to use among `measures` and test like any other.
 
     Args:
-        name: letters, digits and underscores; results call it own.NAME.
+        name: a letter from A to Z, then letters, digits and underscores; results call
+            it own.NAME.
         function: of {document: grade} of a query, and its ranking, ids best first. It
-            is not called for an empty ranking, which has the least value, nor for a
-            query without labels, for which it is undefined.
+            is not called for an empty ranking, which has the least value, nor for
+            another one of a query without labels, which is undefined.
         range: the least value and the largest.
 
     Raises:
@@ -122,10 +123,11 @@ def measure(
     >>> measure("first", lambda grades, ranking: float(grades.get(ranking[0], 0) > 0))
     'own.first'
     """
-    low, high = map(float, range)
     if not OWN_NAME_PATTERN.fullmatch(name):
         problem = f"{name!r} is not a name of a measure"
-        raise InputError(Problem("name", problem, "letters, digits and underscores"))
+        remedy = "a letter from A to Z, then letters, digits and underscores"
+        raise InputError(Problem("name", problem, remedy))
+    low, high = _value_range(range)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         remedy = "the least value and the largest: (0, 1)"
         raise InputError(Problem("range", f"{range} is not a range", remedy))
@@ -138,6 +140,15 @@ def measure(
     if limits:
         full_name += f"({', '.join(limits)})"
     return NamedObject(full_name, OwnFunction(function, low, high))
+
+
+def _value_range(range: tuple[float, float]) -> tuple[float, float]:
+    """Return two numbers; not a number (NaN) twice for anything else."""
+    try:
+        low, high = map(float, range)
+    except (TypeError, ValueError):
+        return math.nan, math.nan
+    return low, high
 
 
 def own_value(

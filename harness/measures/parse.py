@@ -30,9 +30,7 @@ OTHER_TOOLS_NAMES: Mapping[str, str] = {
     "reciprank": "RR",
     "ndcgcut": "nDCG",
     "mapcut": "AP",
-    "setp": "SetP",
     "setrecall": "SetR",
-    "setf": "SetF",
     "setmap": "SetAP",
 }
 """Names that other tools use, in lower case and without underscores.
@@ -96,8 +94,8 @@ def parse_measure(
 
     `gain` and `ideal` are those that an experiment declares under `[relevance]`: they
     apply if the name does not say otherwise, and the measure has that parameter.
-    Usual names are read as ours: "MAP", "MRR", "recall", "precision", "hit",
-    "hit_rate". P, R and F1 without a cutoff are their set forms.
+    Underscores do not count. Usual names are read as ours: "MAP", "MRR", "recall",
+    "precision", "hit", "hit_rate". P, R and F1 without a cutoff are their set forms.
 
     Raises:
         InputError: there is no such measure or parameter, a value is out of range, or a
@@ -193,10 +191,10 @@ def _measure_name(text: str, written_name: str) -> str:
     if written_name.startswith(OWN_PREFIX):
         return written_name
     lower_name = written_name.lower()
-    alias = MEASURE_ALIASES.get(lower_name.replace("_", ""), lower_name)
-    names_in_lower_case = {name.lower(): name for name in MEASURES}
-    if alias.lower() in names_in_lower_case:
-        return names_in_lower_case[alias.lower()]
+    plain_name = lower_name.replace("_", "")
+    our_names = {**{name.lower(): name for name in MEASURES}, **MEASURE_ALIASES}
+    if plain_name in our_names:
+        return our_names[plain_name]
     # Other tools write the cutoff into the name: recall_10, ndcg_at_10, map_cut_10.
     bare_name = re.sub(r"(_at)?_?\d*$", "", lower_name).replace("_", "")
     our_name = MEASURE_ALIASES.get(bare_name) or OTHER_TOOLS_NAMES.get(bare_name)

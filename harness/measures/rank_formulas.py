@@ -95,8 +95,8 @@ def success(batch: Batch, measure: Measure) -> Floats:
 def reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
     """RR@k, the reciprocal rank: 1 / rank of the first relevant document within k.
 
-    Else 0. Its mean is MRR. Range 0 to 1; it takes only the values 1, 1/2, 1/3, so that
-    its differences are ordinal at best (Fuhr 2017). Ties: trec_eval's order. Unjudged
+    Else 0. Its mean is MRR. Range 0 to 1; its values are 0, 1, 1/2, 1/3 and so on, so
+    that differences are ordinal at best (Fuhr 2017). Ties: trec_eval's order. Unjudged
     documents: not relevant. Short lists: nothing special. Source: Voorhees (1999), as
     trec_eval's recip_rank.
 

@@ -54,11 +54,15 @@ def winners_by_rule(
     left out if it is not allowed: under `reciprocal`, and with a grade above 30.
 
     Args:
-        measure: the one that decides; a user's own measure has no rows.
+        measure: the one that decides; a user's own measure, and one with `groups=`,
+            has no rows.
         rules: the name of a rule -> judgments under it, the experiment's own rule
             first; see `grades_by_rule`.
         rankings: retriever -> query id -> document ids, best first.
         weights: query id -> how much it counts in a mean; without them, all alike.
+
+    Raises:
+        InputError: the measure reads claims or passages.
 
     >>> rows = winners_by_rule(
     ...     Measure("nDCG", 2),
@@ -68,7 +72,8 @@ def winners_by_rule(
     >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
     [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
     """
-    if measure.is_own:  # its function may be in another process
+    # A function of the user may be in another process; a group has no grades.
+    if measure.is_own or measure.get("groups"):
         return []
     measures_by_rule = {
         rule: _allowed_gains(measure, rule, judgments)
@@ -132,7 +137,7 @@ def _allowed_gains(measure: Measure, rule: str, judgments: Grades) -> list[Measu
     Exponential gain is left out if it is not allowed.
     """
     measures = [measure]
-    if "dcg" in row_of(measure).options and not measure.get("groups"):
+    if "dcg" in row_of(measure).options:
         params = dict(measure.params)
         if "dcg" in params:
             del params["dcg"]

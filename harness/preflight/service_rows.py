@@ -34,9 +34,11 @@ def service_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[Servi
 def _search_plans(built: BuiltRetriever, context: PlanContext) -> Iterator[ServicePlan]:
     """Yield the plans of search services (http, mcp): a call a query and trial."""
     experiment = context.loaded.experiment
-    # As in a run: one hit more if the document with the query's id is left out.
-    depth = experiment.depth + (1 if experiment.dataset.exclude_self else 0)
     queries = built.conversation_queries(context.dataset.queries)
+    # As in a run: so many more hits as documents are left out of a ranking.
+    exclude_self = experiment.dataset.exclude_self
+    left_out = [query.left_out(exclude_self=exclude_self) for query in queries]
+    depth = experiment.depth + max(map(len, left_out), default=0)
     texts = list(dict.fromkeys(query.text for query in queries))
     for service in built.other_retrievers:
         if not isinstance(service, AskedService):

@@ -1,7 +1,7 @@
 """Whether the services of an experiment respond.
 
-Each is sent one request, once for all retrievers that use it; a search service must
-also return ids of documents.
+Each is sent one request; a model or a store once for all retrievers that use it. A
+search service must also return ids of documents.
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ class Throughput(NamedTuple):
     """Tokens a second of a local model; None if it was never measured."""
 
     def usd(self, tokens: int, searches: int = 0) -> float | None:
-        """Dollars of so many tokens and searches; None if the price is unknown."""
+        """Dollars of so many tokens and searches; None if the price is unknown.
+
+        0 without tokens: the cache has all texts.
+        """
         if not tokens:
             return 0.0
         return None if self.price is None else self.price.usd(tokens, searches)

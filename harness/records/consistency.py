@@ -31,7 +31,7 @@ def manifest_conflicts(manifest: Manifest) -> Iterator[str]:
 
 
 def _part_conflicts(resolved: ResolvedExperiment) -> Iterator[str]:
-    """Yield the retrievers that use an unknown one, or themselves."""
+    """Yield the first retriever that uses an unknown one, or itself."""
     retrievers = resolved.retriever_by_name
     for name, retriever in retrievers.items():
         for part in retriever.uses:

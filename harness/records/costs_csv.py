@@ -26,7 +26,7 @@ class CostRow(NamedTuple):
     calls: int
     """Requests that were sent."""
     texts: int
-    """Texts that the stage read, also from the cache."""
+    """Texts (of a reranker, pairs) that the stage read, also from the cache."""
     cached: int
     """Those of `texts` that came from the cache."""
     tokens: int

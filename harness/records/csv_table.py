@@ -95,7 +95,7 @@ def escape_cell(text: str) -> str:
 
 
 def unescape_cell(cell: str) -> str:
-    """Return the text from which `escape_cell` made a cell.
+    """Return the text from which `escape_cell` made a cell, but for control characters.
 
     >>> [unescape_cell(escape_cell(text)) for text in ("=1", "'=1", "don't")]
     ['=1', "'=1", "don't"]
@@ -157,8 +157,9 @@ def read_table_columns(path: Path) -> dict[str, list[Any]]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is empty or no CSV file, lacks a column, or has a line with too
-            few or too many cells, or with another kind of value.
+        ValueError: it is empty or no CSV file, lacks a column or has one twice, or a
+            line has too few or too many cells, another kind of value, or the key of an
+            earlier line.
     """
     schema = TABLE_SCHEMAS.get(path.stem, ANY_TABLE)
     header, cells = _read_cells(path)

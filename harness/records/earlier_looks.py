@@ -16,7 +16,7 @@ from harness.records.read_artifact import refuse_changed_file
 from retrievers.errors import InputError
 
 ScoredQueries = frozenset[tuple[str, ...]]
-"""Queries that were scored: (id, text), since another query may have the same id."""
+"""Queries that were scored: (id, text, earlier turns …): ids alone may be reused."""
 
 
 def earlier_scored_queries(

@@ -58,7 +58,10 @@ class Machine:
     threads: Annotated[tuple[ThreadLimit, ...], reads_by(_read_threads)] = ()
     """The limits of libraries' threads that environment variables set."""
     load: float | None = None
-    """Programs that wanted a core when the run ended; None on Windows."""
+    """Programs that wanted a core in the run's last minute, on average.
+
+    None on Windows.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +69,9 @@ class Commit:
     """The state of the repository in which a run was started."""
 
     commit: str = ""
-    """The commit; empty outside a repository."""
+    """The commit; empty outside a repository, or if git fails."""
     dirty: bool = False
-    """Whether files differed from that commit."""
+    """Whether files differed from that commit, or were not in it."""
 
 
 class PackageVersion(NamedTuple):

@@ -153,4 +153,4 @@ class RetrieverOutcome:
     error: str
     """Why it failed, in one message; "" if it finished."""
     provenance: Provenance
-    """Model, revision, price, store: empty if it failed."""
+    """Model, revision, price, store: unknown if it failed."""

@@ -24,9 +24,7 @@ MAX_NAMED_FAULTS = 5
 
 @contextmanager
 def new_text_file(path: Path) -> Iterator[TextIO]:
-    r"""Open a new file for text in UTF-8 with \n.
-
-    The values of environment variables are written as `${NAME}`.
+    r"""Open a new file for text in UTF-8 with \n, and make its folder if needed.
 
     Raises:
         InputError: it cannot be written.

@@ -287,5 +287,4 @@ def _append_rows(
         # A run was stopped in the middle of a line.
         path.write_bytes(content[: content.rfind(b"\n") + 1])
     with explain_write_errors(path), open_text_file(path, "a") as file:
-        # All at once: secrets in it are searched once.
         file.write("".join(lines))

@@ -90,7 +90,7 @@ class JudgeReadings:
 def claims_of_query(query: Query, readings: JudgeReadings) -> tuple[str, ...]:
     """Return the claims of a query's reference answer.
 
-    They are those of the data, else those that the judge found in the answer.
+    They are those of the data, else those that the judge found in the first answer.
     """
     reference = query.reference
     if reference.claims:

@@ -86,7 +86,7 @@ class Results:
     queries: Mapping[str, LabelledQuery]
     """Every query that was searched or has labels, by id, in the data set's order."""
     documents: Mapping[str, Document]
-    """Every document in the labels or in a top 20: its title, and its stored text.
+    """Every document in the labels or in a first trial's top 20, with its stored text.
 
     Long texts are stored in part.
     """
@@ -171,7 +171,7 @@ class Results:
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, from qrels.trec.
 
-        Empty if only claims were scored.
+        Empty without labels, or if only claims were scored.
         """
         path = self.folder / "qrels.trec"
         if path.is_file() and not path.stat().st_size:
@@ -222,7 +222,7 @@ class Results:
         )
 
     def run(self, retriever: str) -> Run:
-        """One retriever's run: its rankings, costs, notes and facts."""
+        """The run of a retriever that finished, with its costs, notes and facts."""
         quality = self.manifest.ledger.retrievers[retriever]
         stages: dict[str, StageTotals] = {}
         latency: dict[str, StageLatency] = {}
@@ -249,7 +249,8 @@ def read_results(folder: str | Path) -> Results:
     """Read a results folder.
 
     Raises:
-        InputError: it is not a results folder, or a part is missing or unreadable.
+        InputError: it is not a results folder, or a file is missing, changed or
+            unreadable; rankings are only checked when they are read.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)

@@ -23,7 +23,7 @@ TRIAL_SEPARATOR = "~"
 
 
 class StageLatency(NamedTuple):
-    """The time of one query at one stage, over a sample searched one at a time."""
+    """The time of one query at one stage, over queries that were sent one at a time."""
 
     p50_ms: float
     p95_ms: float
@@ -128,7 +128,7 @@ class RankingRow:
     def __post_init__(self) -> None:
         """Refuse a ranking without one score for each document, or impossible passages.
 
-        A passage ends behind its start, unless its document is empty.
+        A passage does not end before its start, and has no negative number of tokens.
         """
         if len(self.doc_ids) != len(self.scores):
             counts = f"{len(self.doc_ids)} documents and {len(self.scores)} scores"

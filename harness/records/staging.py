@@ -94,8 +94,8 @@ def staging_folder(folder: Path) -> Iterator[Path]:
 def publish(staging_dir: Path, folder: Path) -> str:
     """Rename the staging folder to the folder of the results.
 
-    An earlier folder is replaced only if nothing in it is lost. One of another
-    experiment, of other data, or with a score that is not among the new ones is moved
+    An earlier folder is replaced only if it is of the same experiment and data, and all
+    its scores (without labels: its rankings) are among the new ones. Else it is moved
     to `<name>.1`, `<name>.2`, …: the first that is free.
 
     Returns:

@@ -27,9 +27,18 @@ class RunAccounts:
     """`time.perf_counter()` at the start."""
 
     @classmethod
-    def start(cls, options: RunOptions) -> RunAccounts:
-        """Open the accounts of a run that starts now."""
-        budget = Budget(options.max_cost)
+    def start(cls, options: RunOptions, budget: Budget | None = None) -> RunAccounts:
+        """Open the accounts of a run that starts now.
+
+        Args:
+            options: of the run.
+            budget: what it may spend; None: `max_cost`.
+
+        Raises:
+            InputError: `max_cost` is not a finite number of 0 or more.
+        """
+        if budget is None:
+            budget = Budget(options.max_cost)
         meter = Meter(budget, lambda meter: options.on_progress("", meter))
         return cls(options, budget, meter, datetime.now(UTC), time.perf_counter())
 

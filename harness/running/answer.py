@@ -17,7 +17,6 @@ from retrievers.external import known_documents, order_foreign_hits
 from retrievers.meter import Meter
 from retrievers.resources import Resources
 from retrievers.types import (
-    Query,
     Ranking,
     Retriever,
     read_facts,
@@ -36,13 +35,13 @@ class RunState:
     context: RunContext
     resources: Resources
     runs: dict[str, Run]
-    """Retriever -> its run, of those that are complete."""
+    """Retriever -> its run, of those that are reused, finished or failed."""
     retrievers: Mapping[str, BuiltRetriever]
     """Name -> retriever, of all of the experiment."""
     results: dict[tuple[int, str, int], StageResult] = field(default_factory=dict)
     """(`id` of a retriever, its conversation, trial) -> its answers.
 
-    They are kept as they came, before documents with one value are put together.
+    They have the documents that came, before those with one value are put together.
     """
     trial: int = 1
     """The repetition that is under way."""
@@ -151,7 +150,9 @@ def _index_and_search(
     context = state.context
     corpus = state.resources.corpus
     queries = built.conversation_queries(context.dataset.queries)
-    left_out = {query.id: _left_out(query, context) for query in queries}
+    left_out = {
+        query.id: query.left_out(exclude_self=context.exclude_self) for query in queries
+    }
     spare_hits = max(map(len, left_out.values()), default=0)
     retriever.setup(state.resources)
     if state.trial == 1:
@@ -172,14 +173,6 @@ def _index_and_search(
             for query_id, ranking in answers.items()
         }
     return StageResult(answers, read_facts(retriever))
-
-
-def _left_out(query: Query, context: RunContext) -> frozenset[str]:
-    """Return the documents that are no answers to a query."""
-    excluded = [*query.excluded]
-    if context.exclude_self:
-        excluded.append(query.id)  # a query that is itself a document of the corpus
-    return frozenset(excluded)
 
 
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:

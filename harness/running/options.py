@@ -25,7 +25,10 @@ class RunOptions(NamedTuple):
     results: Path | str = Path("results")
     """The folder under which `<name>/` is written."""
     only: tuple[str, ...] = ()
-    """Retrievers to run; the others' rankings come from the existing folder."""
+    """Retrievers to run; the others' rankings come from the existing folder.
+
+    Empty: all run.
+    """
     fresh: bool = False
     """Embed this run's texts again, and replace them in the cache."""
     max_cost: float | None = None

@@ -39,10 +39,13 @@ class Repetition:
         [matched] = match_hit_ids([ranking], documents, Meter(), allow_unknown=True)
         if self._built.min_score is not None:
             matched = with_min_score(matched, self._built.min_score)
-        answered = list(matched.doc_ids)
-        if self._state.context.exclude_self and query.id in answered:
-            answered.remove(query.id)
-        is_changed = tuple(answered[: len(run_answer)]) != run_answer.doc_ids
+        context = self._state.context
+        left_out = query.left_out(exclude_self=context.exclude_self)
+        first_hits = matched.doc_ids[: context.depth]
+        answered = tuple(hit for hit in first_hits if hit not in left_out)
+        # The run requested more hits, for those that it left out.
+        in_both = context.depth - (len(first_hits) - len(answered))
+        is_changed = answered != run_answer.doc_ids[:in_both]
         self._changed[query.id] = self._changed.get(query.id, False) or is_changed
 
     @property

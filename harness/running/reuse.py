@@ -144,6 +144,9 @@ def read_finished_sets(
     Args:
         sets: the experiment on each of its data sets.
         results: the folder of all results.
+
+    Raises:
+        InputError: a data set, or its stored results, cannot be read.
     """
     finished: list[Results] = []
     for loaded in sets:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from harness.stats.units import Units, cluster_units, single_units
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Ranking
 
+Item = TypeVar("Item")
 QueryMask = npt.NDArray[np.bool_]
 """(n,): whether each query is selected."""
 RankedIds = Mapping[str, Sequence[str]]
@@ -233,7 +234,7 @@ class Scores:
     def select_queries(self, mask: QueryMask) -> Scores:
         """The scores of some of the queries.
 
-        `ranges` and identical rankings stay those of all queries.
+        Ranges, binary measures and identical rankings stay those of all queries.
         """
         if mask.all():
             return self  # so that pairs over all queries share one table
@@ -244,12 +245,6 @@ class Scores:
                 retriever: scores[mask]
                 for retriever, scores in scores_by_retriever.items()
             }
-        clusters = self.clusters
-        if clusters is not None:
-            clusters = tuple(clusters[index] for index in selected)
-        weights = self.weights
-        if weights is not None:
-            weights = tuple(weights[index] for index in selected)
         source_order = self.source_order
         if source_order is not None:
             new_index = {old: new for new, old in enumerate(selected)}
@@ -260,8 +255,10 @@ class Scores:
             self,
             ids=tuple(self.ids[index] for index in selected),
             values=values,
-            clusters=clusters,
-            weights=weights,
+            ranges={measure: self.range_of(measure) for measure in values},
+            binary=frozenset(filter(self.is_binary, values)),
+            clusters=_items_at(selected, self.clusters),
+            weights=_items_at(selected, self.weights),
             source_order=source_order,
         )
 
@@ -322,6 +319,12 @@ class Scores:
                 if count:
                     counts.setdefault(measure, {})[retriever] = count
         return counts
+
+
+def _items_at(
+    indices: Sequence[int], items: Sequence[Item] | None
+) -> tuple[Item, ...] | None:
+    return None if items is None else tuple(items[index] for index in indices)
 
 
 def _absent_names(

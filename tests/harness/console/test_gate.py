@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from harness.evaluation import gate
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
+from harness.scoring.scores import Scores
+from harness.scoring.stored_scores import stored_scores
 from tests.support import small
 from tests.support.small import Call
 from tests.support.successes import MISSED, ran
@@ -134,6 +139,21 @@ def test_a_loss_within_the_margin_passes_also_if_only_worse_fails(
     passed = call(*gate, "--fail-if", "worse", code=0).out
     assert passed.startswith("passed: ")
     assert "; worse, but within the margin; " in passed
+
+
+def test_retrievers_without_a_query_of_both_are_refused(
+    results: Results, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def undefined(stored: Results) -> Scores:
+        scores = stored_scores(stored)
+        columns = {
+            name: np.full(scores.n, np.nan) for name in scores.values[scores.primary]
+        }
+        return replace(scores, values={scores.primary: columns})
+
+    monkeypatch.setattr(gate, "stored_scores", undefined)
+    message = call(*words(results, "a", "b", "0.1"), code=2).err
+    assert "has no query with a value of" in " ".join(message.split())
 
 
 def test_a_gate_names_what_its_digest_is_of(results: Results, call: Call) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.english import p_text
 from harness.evaluation.compare import compare_retrievers
+from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.measures import parse_measure_list
 from harness.scoring.scores import Scores
@@ -27,6 +28,7 @@ from harness.wording.verdicts import (
     verdict_cell,
 )
 from harness.writing.evaluation_tables import row_cells
+from retrievers.errors import InputError
 from tests.support import recompute
 from tests.support.scored import cell, compare, concluded, finding, gate, scored
 
@@ -656,3 +658,9 @@ def test_what_only_a_model_judged_decides_nothing(margin, shift):
         "Only a model judged these queries, which decides nothing; a leads (m: a 0.575"
     )
     assert advice == "Let people judge a random part of these queries."
+
+
+def test_a_residual_decides_nothing():
+    scores = scored(noisy(1, a=0.1, b=0.0), "RBP(p=0.8, residual=True)")
+    with pytest.raises(InputError, match="is no quality"):
+        evaluate_scores(scores, baseline=None, settings=Settings())

@@ -324,6 +324,16 @@ def test_the_range_of_the_measure_is_the_worst_loss(reach, verdict):
     assert cell(row) == verdict
 
 
+def test_a_foreign_measure_has_the_range_of_all_queries_on_some():
+    table = scored({"a": np.array([0.0, 1.0, 9.0]), "b": np.array([1.0, 0.0, 0.5])})
+    some = table.select_queries(np.array([True, True, False]))
+    assert table.range_of("m") is None is some.range_of("m")
+    assert not table.is_binary("m") and not some.is_binary("m")
+    low = scored({"a": np.array([0.0, 1.0, 1.0]), "b": np.array([0.0, 0.0, 0.0])})
+    some = low.select_queries(np.array([True, False, False]))
+    assert some.is_binary("m") and some.range_of("m") == ValueRange(0, 1)
+
+
 def test_scores_outside_the_range_of_the_measure_are_refused():
     message = r"scores reach from 2.90025 to 3, outside 0 to 1"
     with pytest.raises(InputError, match=message):

@@ -49,6 +49,21 @@ def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
     assert t_power(effect, n, alpha) == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.parametrize("effect", [1e10, 1e300, math.inf])
+@pytest.mark.parametrize("n", [2, 138])
+def test_a_huge_effect_is_found(n, effect):
+    assert t_power(effect, n, 0.05) == pytest.approx(1)
+
+
+def test_the_power_has_no_step_where_scipy_gives_none():
+    for n, low, high in ((2, 1e3, 1e14), (9, 10, 1e10)):
+        effects = np.geomspace(low, high, 200)
+        alpha = 1e-9
+        powers = np.array([t_power(effect, n, alpha) for effect in effects])
+        assert (np.diff(powers) > -1e-6).all()
+        assert np.diff(powers).max() < 0.2
+
+
 @pytest.mark.parametrize(("effect", "queries"), [(0.5, 34), (0.2, 199)])
 def test_queries_needed_are_those_of_the_page_on_statistics(effect, queries):
     """docs/statistics.md, Enough queries?"""

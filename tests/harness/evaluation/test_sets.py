@@ -16,7 +16,10 @@ from scipy import stats
 import harness
 from harness import several_sets
 from harness.build.build import BuiltExperiment
+from harness.console.several_runs import run_files
+from harness.evaluation import gate
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
+from harness.evaluation.gate import GateArm, RetrieversFailed
 from harness.evaluation.sets import PairOnSets, compare_over_sets
 from harness.evaluation.verdict import Verdict
 from harness.experiment import LoadedExperiment, load, load_sets
@@ -37,6 +40,7 @@ from harness.wording.sets import (
     sets_verdict,
 )
 from retrievers.errors import BackendError, InputError
+from retrievers.meter import Budget
 from tests.support import small
 from tests.support.small import Call
 
@@ -335,6 +339,19 @@ def test_the_sets_are_gated_and_compared_together(
     assert [text for text in sentences if text not in printed] == []
 
 
+def test_the_gate_of_sets_names_each_set_on_which_a_retriever_failed(
+    results_of_sets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gate_retrievers(challenger: GateArm, *_: object, **__: object) -> None:
+        if challenger.results.manifest.name != "law":
+            raise RetrieversFailed("ours failed: no answer")
+
+    monkeypatch.setattr(gate, "gate_retrievers", gate_retrievers)
+    message = "hr: ours failed: no answer; it: ours failed: no answer"
+    with pytest.raises(RetrieversFailed, match=message):
+        gate.gate_sets(results_of_sets / SETS, "hybrid", "bm25", {"": 0.1})
+
+
 def test_the_sets_are_exported_together(
     results_of_sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
@@ -397,12 +414,15 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
     def run(
-        loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
+        loaded: LoadedExperiment,
+        built: BuiltExperiment,
+        options: RunOptions,
+        budget: Budget,
     ) -> Results:
         error = ends.pop(loaded.experiment.name, None)
         if error is not None:
             raise error
-        return run_one_set(loaded, built, options)
+        return run_one_set(loaded, built, options, budget)
 
     monkeypatch.setattr(several_sets, "run_built", run)
     assert "the same command continues" in call("run", path, code=130).err
@@ -419,6 +439,27 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     ]
     assert call("run", path, "--quiet") == (0, "", "")
     assert len(read_sets(tmp_path / "results" / "sets")) == 3
+
+
+@pytest.mark.parametrize("sets_per_file", [3, 1])
+def test_what_a_failed_set_spent_is_taken_off_the_limit_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets_per_file: int
+) -> None:
+    limits: list[float | None] = []
+
+    def run(*_: object) -> Results:
+        budget = _[-1]
+        assert isinstance(budget, Budget)
+        limits.append(budget.limit)
+        budget.reserve(0.25)
+        raise BackendError("nobody answered")
+
+    monkeypatch.setattr(several_sets, "run_built", run)
+    sets = load_sets(several(tmp_path))
+    files = [sets[i : i + sets_per_file] for i in range(0, 3, sets_per_file)]
+    with pytest.raises(BackendError, match="nobody answered"):
+        run_files(files, RunOptions(tmp_path / "out", max_cost=1.0))
+    assert limits == [1.0, 0.75, 0.5]
 
 
 @pytest.mark.parametrize(

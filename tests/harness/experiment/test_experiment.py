@@ -145,6 +145,10 @@ FAULTS = [
         HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25,
         "primary: AP is not among the measures",
     ),
+    (
+        HEAD.replace("nDCG@10", "RBP(residual=True)") + BM25,
+        "primary: RBP(residual=True) is no quality",
+    ),
     (other("x"), "has neither an encoder nor a kind"),
     (other("x", 'encoder = { kind = "hashng" }'), "did you mean 'hashing'?"),
     (dense(", dim = 3"), "encoder.dim: unknown key 'dim'"),

@@ -21,6 +21,7 @@ from harness.measures import (
     value_span,
 )
 from harness.measures.measure import CLAIM_MEASURES, SPAN_MEASURE
+from harness.measures.measure import measure as own_measure
 from harness.measures.score import MeasureValues
 from harness.measures.sensitivity import grades_by_rule, winners_by_rule
 from harness.measures.table import (
@@ -119,6 +120,9 @@ SPELT = {
     "bpref": "Bpref",
     "judged@10": "Judged@10",
     "contextprecision@5": "ContextPrecision@5",
+    "context_precision@5": "ContextPrecision@5",
+    "set_P": "SetP",
+    "R_prec": "Rprec",
     "idcontextrecall": "IDContextRecall",
     "P(groups='AutoRAG')@4": "P(groups='autorag')@4",
 }
@@ -475,3 +479,9 @@ def test_the_documentation_names_every_measure() -> None:
         encoding="utf-8"
     )
     assert [name for name in MEASURES if not re.search(rf"\b{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("span", [(0, 1, 2), 1, "ab", (None, 1), (1, 0)])
+def test_a_range_that_is_not_two_numbers_is_refused(span: Any) -> None:
+    with pytest.raises(InputError, match="is not a range"):
+        own_measure("x", lambda *_: 1.0, span)

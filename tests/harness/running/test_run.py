@@ -18,6 +18,20 @@ from tests.support import layouts, small, tiny
 from tests.support.recompute import verified
 
 
+def test_a_measure_of_groups_may_decide_a_run_with_a_report(tmp_path: Path) -> None:
+    data = small.dataset(tmp_path / "data")
+    rows = json.loads((data / "queries.json").read_text(encoding="utf-8"))
+    for row in rows:
+        row["relevant_documents"] = [["apple", "pear"], ["car"]]
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    path = small.experiment(tmp_path, report=True)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"nDCG@3"', "\"P(groups='first')@2\""), "utf-8")
+    results = run(path, RunOptions(tmp_path / "out"))
+    assert results.manifest.resolved.primary == "P(groups='first')@2"
+    assert (results.folder / "report.html").is_file()
+
+
 def digests(folder: Path) -> dict[str, str]:
     """The bytes of all that must be the same again."""
     files = [

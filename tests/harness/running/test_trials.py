@@ -270,6 +270,40 @@ def test_a_latency_sample_of_equal_answers_says_nothing(
     assert not kinds & {"changed answers", "unknown repeatability"}
 
 
+ALWAYS = """
+def search(queries, depth):
+    return [["apple", "pear", "car", "train", "boat", "fish"][:depth] for _ in queries]
+"""
+
+
+@pytest.mark.parametrize("in_rows", [False, True])
+def test_documents_that_are_left_out_are_no_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_rows: bool
+) -> None:
+    data = small.dataset(tmp_path / "data")
+    rows = json.loads((data / "queries.json").read_text(encoding="utf-8"))
+    for row, document in zip(rows, small.TEXTS, strict=True):
+        others = [other for other in small.TEXTS if other != document]
+        row.update(id=document, relevant_documents=others[:1])
+        if in_rows:
+            row["excluded_ids"] = [document]
+    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    name = module(tmp_path, monkeypatch, ALWAYS)
+    table = f'[[retrievers]]\nname = "tool"\nkind = "python"\ncall = "{name}:search"\n'
+    path = small.experiment(
+        tmp_path, retrievers=small.BM25 + table, more="[latency]\nsample = 6"
+    )
+    text = path.read_text(encoding="utf-8")
+    source = f'"{data.as_posix()}"'
+    exclude_self = str(not in_rows).lower()
+    with_self = f"{{ path = {source}, exclude_self = {exclude_self} }}"
+    path.write_text(text.replace(source, with_self), encoding="utf-8")
+    results = run(path, RunOptions(tmp_path / "out"))
+    answers = results.manifest.retrievers["tool"].provenance.answers
+    assert results.rankings("tool")["fish"].doc_ids[-1] == "boat"
+    assert (answers.compared, answers.changed) == (6, 0)
+
+
 class Counting(Answering):
     """A search service that answers each request with other documents."""
 
