@@ -323,11 +323,14 @@ def _missed_defect(gate: Gate) -> str:
     By the rule of three, from the upper 95 % limit of a share of 0.
     """
     units = gate.n if gate.clusters is None else gate.clusters
-    in_queries = units / 3
-    if in_queries <= 1:
+    in_units = units / 3
+    if in_units <= 1:
         return ""
-    rarity = f"fewer than 1 query in {in_queries:,.0f}"
-    return f"; {units:,} queries miss a defect that affects {rarity}"
+    one, several = ("query", "queries")
+    if gate.clusters is not None:
+        one, several = ("cluster", "clusters")
+    rarity = f"fewer than 1 {one} in {in_units:,.0f}"
+    return f"; {units:,} {several} miss a defect that affects {rarity}"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:
@@ -376,7 +379,7 @@ def _area_text(floor: ScoreThreshold) -> str:
 
 
 def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
-    """Return the upper bounds that no single retriever reaches.
+    """Return the upper bounds that no single retriever exceeds.
 
     Args:
         ceilings: of a run.
