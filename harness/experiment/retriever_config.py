@@ -141,9 +141,9 @@ def _check_required_values(required: object) -> object:
     texts = required if isinstance(required, tuple) else (required,)
     is_text = bool(texts) and all(isinstance(text, str) for text in texts)
     if not is_text and not isinstance(required, QueryFieldRef):
-        shown = list(required) if isinstance(required, tuple) else required
+        as_written = list(required) if isinstance(required, tuple) else required
         forms = '"value", ["value", …] with one or more, or { query = "field" }'
-        raise ValueError(f"{shown!r}: should be {forms}")
+        raise ValueError(f"{as_written!r}: should be {forms}")
     return required
 
 

@@ -283,9 +283,9 @@ def _groups(
     groups["All queries"] = query_ids
     for title, group_ids in groups.items():
         numbers = [number_by_id[query_id] for query_id in group_ids]
-        shown = tuple(number for number in numbers if number < on_page)
+        page_numbers = tuple(number for number in numbers if number < on_page)
         if numbers:
-            yield EvidenceGroup(title, len(numbers), shown)
+            yield EvidenceGroup(title, len(numbers), page_numbers)
 
 
 def _groups_by_agreement(

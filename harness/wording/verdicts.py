@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.english import (
+    count_of,
     count_pairs,
     count_queries,
     count_units,
@@ -326,11 +327,9 @@ def _missed_defect(gate: Gate) -> str:
     in_units = units / 3
     if in_units <= 1:
         return ""
-    one, several = ("query", "queries")
-    if gate.clusters is not None:
-        one, several = ("cluster", "clusters")
-    rarity = f"fewer than 1 {one} in {in_units:,.0f}"
-    return f"; {units:,} {several} miss a defect that affects {rarity}"
+    unit = "query" if gate.clusters is None else "cluster"
+    rarity = f"fewer than 1 {unit} in {in_units:,.0f}"
+    return f"; {count_of(units, unit)} miss a defect that affects {rarity}"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:
