@@ -249,12 +249,12 @@ def covered(copy: Path) -> dict[str, dict[int, list[str]]]:
     )
     covered_files = json.loads((copy / "coverage.json").read_text())["files"]
     return {
-        Path(name).as_posix(): tests_of_lines(file["contexts"])
+        Path(name).as_posix(): line_tests(file["contexts"])
         for name, file in covered_files.items()
     }
 
 
-def tests_of_lines(contexts: dict[str, list[str]]) -> dict[int, list[str]]:
+def line_tests(contexts: dict[str, list[str]]) -> dict[int, list[str]]:
     """The tests that run each line that a test runs."""
     tests = {int(line): list(filter(None, all_)) for line, all_ in contexts.items()}
     return {line: names for line, names in tests.items() if names}

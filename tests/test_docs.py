@@ -148,7 +148,9 @@ def run(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
         )
 
 
-def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Write the files of a page and run its commands, which are returned."""
+    followed: list[str] = []
     for block in blocks(page):
         if block.title:
             file = Path(block.title)
@@ -157,6 +159,8 @@ def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
         if block.language == "console":
             for command in shown(block):
                 run(command, capsys)
+                followed.append(command.command)
+    return followed
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +200,7 @@ def need_the_local_model() -> None:
 def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_the_local_model()
     (reader / "handbook" / "queries.json").unlink(missing_ok=True)
-    follow(PROJECT / "docs" / "tutorial.md", capsys)
+    assert follow(PROJECT / "docs" / "tutorial.md", capsys)
 
 
 @pytest.mark.slow
@@ -264,7 +268,7 @@ def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
     with fake_qdrant() as server, serving(AgentProvider(one_search)) as chat:
         monkeypatch.setenv("QDRANT_URL", server.url)
         monkeypatch.setenv("CHAT_URL", chat.url)
-        follow(page, capsys)
+        assert follow(page, capsys)
 
 
 def test_every_command_has_help_and_a_place_in_the_reference() -> None:

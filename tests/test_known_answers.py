@@ -27,7 +27,7 @@ from harness.running.options import RunOptions
 from harness.scoring.declared_settings import settings_of_run
 from harness.stats.looks import settings_at_look
 from tests.support import layouts
-from tests.support.recompute import verified
+from tests.support.recompute import differences
 from tests.support.small import BM25
 
 PROJECT = Path(__file__).parents[1]
@@ -239,4 +239,4 @@ def test_a_run_is_what_its_formula_or_its_model_gives(
         expected, abs=1e-4
     )  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)
-    verified(results.folder)
+    assert not differences(results.folder)

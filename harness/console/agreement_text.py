@@ -18,7 +18,7 @@ MAX_LISTED_DISPUTES = 10
 
 
 def agreement_lines(agreements: AgreementReport) -> Iterator[str]:
-    """Every coefficient with its interval, the confusion tables, and disputed pairs."""
+    """Yield the coefficients, the confusion tables, and the first disputed pairs."""
     for pair in agreements.pairs:
         yield from _pair_lines(pair)
     together = agreements.together

@@ -86,7 +86,7 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
         claimed = count_of(report.queries_with_claims, "query")
         yield f"{answered} with a reference answer, {claimed} with claims"
     for kind, ids in dataset.data_quality.items():
-        # Each lost query comes with the labels that it lost: all are check_cells.
+        # Each lost query comes with the labels that it lost: all are named.
         names = "; ".join(ids) if kind == "lost-query" else first_names(ids)
         yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {names}"
     if dataset.representatives:

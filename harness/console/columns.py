@@ -73,9 +73,10 @@ def measure_heading(measure: str) -> str:
 
 
 def columns_that_fit(columns: Sequence[TextColumn], width: int) -> list[TextColumn]:
-    """Return the columns for which there is room.
+    """Return the columns for which there is room; those of rank 0 in any case.
 
-    Names get at least half of it, and the highest ranks are left out first.
+    Columns that wrap, such as names, count with at most half of it together, and the
+    highest ranks are left out first.
     """
     fitting = list(columns)
     wrapping = sum(column.wraps for column in columns)
@@ -118,7 +119,7 @@ def split_table(
 ) -> Iterator[Table]:
     """Yield tables that begin with the same column.
 
-    Each has as many of the others as there is room for.
+    Each has as many of the others as there is room for, but one at least.
     """
     first_width = first.narrowest(width // 2)
     row = [first]

@@ -113,6 +113,21 @@ def compare(
     refuse_two_formats(form, as_json=as_json)
     paths = [qrels, *(runs or ())]
     if corpus_changed:
+        without_effect = {
+            "--measure": measure,
+            "--baseline": baseline,
+            "--margin": margin,
+            "--test": test,
+            "--correction": correction,
+            "--grades": grades,
+            "--queries": queries,
+            "--skip-no-relevant": skip_no_relevant,
+            "--range": range_,
+            "--report": report,
+            "--format csv": form == "csv",
+            "--explain": explain,
+        }
+        shared.refuse_options(without_effect, "cannot go with --corpus-changed")
         _compare_states(paths, as_json=as_json)
         return
     declared = read_declared_settings(paths)

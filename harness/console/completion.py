@@ -56,7 +56,7 @@ def complete_experiment_retrievers(ctx: Context, incomplete: str) -> list[str]:
     """Retrievers of the experiment file that was typed."""
     names: list[str] = []
     for path in _typed_paths(ctx):
-        with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             text = path.read_text(encoding="utf-8") if path.is_file() else ""
             tables = tomllib.loads(text)["retrievers"]
             names += (str(table["name"]) for table in tables)

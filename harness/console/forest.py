@@ -31,7 +31,7 @@ MAX_HEADING_NAME = 16
 """Characters of the longest name in a heading."""
 MAX_DRAWING_WIDTH = 36
 MIN_DRAWING_WIDTH = 15
-"""Characters of the drawing, at least and at most."""
+"""Characters of the drawing; with room for fewer there is none."""
 
 
 def leaderboard_in_letters(

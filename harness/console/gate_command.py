@@ -119,7 +119,7 @@ def gate(
     new = records.read_results(results)
     earlier = new if source is None else records.read_results(source)
     for stored in (new, earlier):
-        _require_people(stored, form=form, as_json=as_json)
+        _require_people(stored, fail_if=fail_if, form=form, as_json=as_json)
     states = {"--corpus-changed": corpus_changed and source is None}
     shared.refuse_options(states, "is for two folders", "name the earlier by --from")
     _print_gate(
@@ -138,7 +138,11 @@ def gate(
 
 
 def _require_people(
-    results: Results, *, form: Literal["text", "github"], as_json: bool
+    results: Results,
+    *,
+    fail_if: Literal["not-passed", "worse"],
+    form: Literal["text", "github"],
+    as_json: bool,
 ) -> None:
     """Print that results show nothing if only a model judged them, and exit.
 
@@ -152,15 +156,17 @@ def _require_people(
         query_id: labelled.labels for query_id, labelled in results.queries.items()
     }
     if not people_judged(labels):
+        fails = fail_if == "not-passed"
         _print_failure(
             "not shown: no person judged these queries, "
             "and a model's labels alone show nothing",
             results.run_label,
             outcome=GateOutcome.NOT_SHOWN.value,
+            fails=fails,
             form=form,
             as_json=as_json,
         )
-        raise typer.Exit(NotConfirmed.exit_code)
+        raise typer.Exit(NotConfirmed.exit_code if fails else 0)
 
 
 class GateRequest(NamedTuple):
@@ -247,10 +253,20 @@ def _print_failure(
     run_label: str,
     *,
     outcome: str = "failed",
+    fails: bool = True,
     form: Literal["text", "github"],
     as_json: bool,
 ) -> None:
-    """Print why nothing was tested: a retriever failed, or no person judged."""
+    """Print why nothing was tested: a retriever failed, or no person judged.
+
+    Args:
+        sentence: why.
+        run_label: the run that the sentence is about.
+        outcome: the word of the result.
+        fails: whether it is an error of the job.
+        form: of the output.
+        as_json: whether one object is printed.
+    """
     from harness.wording.verdicts import failed_gate_cells
 
     if as_json:
@@ -259,7 +275,7 @@ def _print_failure(
         print_lines(f"{sentence}; {run_label}")
     else:
         _annotate_workflow(
-            "", sentence, fails=True, outcome=outcome, run_label=run_label
+            "", sentence, fails=fails, outcome=outcome, run_label=run_label
         )
 
 

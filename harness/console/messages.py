@@ -106,7 +106,7 @@ def confirm(question: str, option: str) -> None:
     """Ask a question; without a terminal, the option must be given.
 
     Raises:
-        InputError: the answer was no.
+        InputError: the answer was no, or there is no terminal.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         remedy = f"read the experiment, add {option}"

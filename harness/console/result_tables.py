@@ -211,7 +211,7 @@ class _IntervalEnds(NamedTuple):
 
 
 def _interval_cells(intervals: Sequence[_IntervalEnds], form: str) -> list[str]:
-    """Confidence intervals; an interval without width is not estimable."""
+    """Return confidence intervals as text; a missing one is "not estimable"."""
     cells: list[str] = []
     for low, high, method in intervals:
         if method == NO_INTERVAL_TEXT or low is None or high is None:

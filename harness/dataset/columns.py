@@ -230,7 +230,8 @@ class Columns:
             )
             return Complaint(f"the first row is not a header: {cells}", remedy)
         columns = ", ".join(paths[:MAX_SHOWN_COLUMNS])
-        usual_name = (self.usual_names or USUAL_COLUMN_NAMES)[kind][0]
+        # A format may have its own names for some kinds alone.
+        usual_name = {**USUAL_COLUMN_NAMES, **(self.usual_names or {})}[kind][0]
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
         remedy = compose_remedy(f"there are: {columns}; say which: ", declaration(kind))

@@ -1,14 +1,15 @@
 """The keys of every retriever."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic
-from pydantic import Field, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from harness.experiment.class_options import PartConfig, PartField
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds
 from retrievers.errors import InputError, Problem
-from retrievers.options.tables import StrictTable
+from retrievers.options.tables import StrictTable, as_validation_error, validated
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ValidName = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -132,8 +133,26 @@ class QueryFieldRef(StrictTable):
     """The field's name."""
 
 
+def _check_required_values(required: object) -> object:
+    """Refuse what has no form of a filter; pydantic's union has an error for each."""
+    if isinstance(required, Mapping):
+        with as_validation_error():
+            return validated(QueryFieldRef, required, "")
+    texts = required if isinstance(required, tuple) else (required,)
+    is_text = bool(texts) and all(isinstance(text, str) for text in texts)
+    if not is_text and not isinstance(required, QueryFieldRef):
+        as_written = list(required) if isinstance(required, tuple) else required
+        forms = '"value", ["value", …] with one or more, or { query = "field" }'
+        raise ValueError(f"{as_written!r}: should be {forms}")
+    return required
+
+
 FieldFilter = dict[
-    str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryFieldRef
+    str,
+    Annotated[
+        str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryFieldRef,
+        BeforeValidator(_check_required_values),
+    ],
 ]
 
 

@@ -1,6 +1,6 @@
 """Other formats of a results folder.
 
-Nothing is computed: what the run and its report wrote is copied or converted.
+Nothing is scored: what the run and its report wrote is copied or converted.
 `trackers` logs results to a service.
 """
 
@@ -45,7 +45,8 @@ def export_results(
 
     Raises:
         InputError: the format is unknown; the folder is a file or not empty, or cannot
-            be written; a file of the results is missing or damaged.
+            be written; a file of the results is missing or damaged; mteb has nothing
+            without labels; a package that the format needs is not installed.
     """
     if format_name not in EXPORT_FORMATS:
         problem = f"unknown form {format_name!r}"
@@ -95,7 +96,7 @@ def export_sets(
         output: a folder for the files; None: `<folder>/export/<format>`.
 
     Raises:
-        InputError: as `export_results`.
+        InputError: as `export_results`; the data sets before remain written.
     """
     export_folder = output or folder / "export" / format_name
     files: list[Path] = []

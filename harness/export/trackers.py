@@ -34,14 +34,14 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
     Args:
         results: of one folder.
         tracker: one of `TRACKERS`.
-        options: of a new run.
+        options: of a new run; without effect in an active one.
 
     Returns:
         The id of the run.
 
     Raises:
-        InputError: there is no such tracker, or its package is not installed, or not
-            complete.
+        InputError: there is no such tracker; its package is not installed, or not
+            complete; the report has not been written.
     """
     if tracker not in TRACKERS:
         problem = f"unknown tracker {tracker!r}"

@@ -116,9 +116,10 @@ def compare(
         Frames as in a results folder, and the verdict in words.
 
     Raises:
-        InputError: there are fewer than two runs, or one has no name; runs or qrels
-            cannot be read; no run has the baseline's name; there is no measure; a
-            measure or a setting is unknown, or a setting has an impossible value.
+        InputError: there are fewer than two runs, or a name is no text; runs or qrels
+            cannot be read; no query of a run has labels; no run has the baseline's
+            name; there is no measure; a measure or a setting is unknown, or a setting
+            has an impossible value.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -149,7 +150,7 @@ def _check_runs(runs: Any, baseline: Any) -> None:
     """Check the names of the runs and of the baseline.
 
     Raises:
-        InputError: there are fewer than two runs, one has no name, or none has the
+        InputError: there are fewer than two runs, a name is no text, or none is the
             baseline's.
     """
     if not isinstance(runs, Mapping):

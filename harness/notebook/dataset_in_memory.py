@@ -55,7 +55,7 @@ def source_in_memory(
         where: column -> the values of the rows that are labels; empty if all rows are.
 
     Raises:
-        InputError: one of them has another type.
+        InputError: one of them has another type, or the labels cannot be read.
     """
     if documents is None:
         raise InputError(Problem("documents", "is None", DOCUMENT_SHAPES))

@@ -90,7 +90,7 @@ def parse_conditions(where: Any) -> Conditions:
     """Return the values of each column that the rows of labels have.
 
     Raises:
-        InputError: these are no texts.
+        InputError: it is no mapping.
 
     >>> parse_conditions({"action": "click", "year": [2025, 2026]})
     {'action': ('click',), 'year': ('2025', '2026')}
@@ -98,7 +98,7 @@ def parse_conditions(where: Any) -> Conditions:
     check_map({} if where is None else where, "where", '{"action_name": "click"}')
     conditions: dict[str, tuple[str, ...]] = {}
     for column, required in (where or {}).items():
-        is_several = isinstance(required, list | tuple | Set)
+        is_several = isinstance(required, Iterable) and not isinstance(required, str)
         texts = map(str, required if is_several else [required])
         conditions[str(column)] = tuple(texts)
     return conditions
@@ -114,7 +114,7 @@ def grades_in_memory(
             1), the same as a list with one entry per query, a frame with query_id,
             doc_id and relevance (default 1), a table in a file, or a TREC file.
         has_query_order: whether a list is in the order of the queries, whose ids are
-            unknown here.
+            unknown here; else dicts of several keys in a list are the rows of a table.
         where: column -> the values of the rows of a table that are labels.
 
     Raises:

@@ -20,7 +20,7 @@ def load_dataset(
             columns, files and the like.
         drop_dangling: whether labels of unknown documents or queries are left out and
             counted; else they are a problem.
-        sample_size: how many documents to keep as a random sample.
+        sample_size: how many documents `Dataset.sample` has, chosen by their ids.
 
     Raises:
         InputError: with every problem of its files.

@@ -69,7 +69,8 @@ class LabelledQueries(dict[str, LabelledQuery]):
         the primary measure, and `difference`.
 
         Raises:
-            InputError: there is no such retriever, or there are no labels.
+            InputError: there is no such retriever, both are the same, or there are no
+                labels.
         """
         if self._scores.empty:
             raise InputError(NO_SCORES_PROBLEM)
@@ -240,7 +241,7 @@ class NotebookResults(Results):
         """A result of each retriever in MTEB's format.
 
         Raises:
-            InputError: there are no labels.
+            InputError: there are no labels, or a later run replaced the results.
         """
         if not self.scored:
             raise InputError(NO_SCORES_PROBLEM)
@@ -254,7 +255,10 @@ class NotebookResults(Results):
     def plot(self, chart: str = "leaderboard") -> Chart:
         """A chart of the report, by the name of its file under figures/.
 
-        By default it is the paired leaderboard.
+        By default it is the paired leaderboard, which results without labels lack.
+
+        Raises:
+            InputError: there is no such chart, or a later run replaced the results.
         """
         check_text(chart, "chart", 'the name of a chart: "leaderboard"')
         self.report()

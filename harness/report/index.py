@@ -127,6 +127,8 @@ def list_results(results_folder: Path) -> ResultsListing:
             skipped.append(SkippedFolder(folder_name, _skip_reason(folder, error)))
     sets: list[SetsEntry] = []
     for folder in filter(holds_sets, sorted(results_folder.iterdir())):
+        if folder.name.startswith("."):
+            continue
         try:
             sets.append(_read_sets_entry(folder))
         except InputError as error:

@@ -72,7 +72,7 @@ def number_text(value: float | None) -> str:
     """
     if value is None or math.isnan(value):
         return "–"
-    text = f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    text = f"{value:,.6g}" if abs(value) < 999_999.5 else f"{value:,.0f}"
     return with_minus_sign(text)
 
 
@@ -141,14 +141,14 @@ def seconds_text(value: float | None) -> str:
 def byte_size_text(value: float | None) -> str:
     """Return a number of bytes.
 
-    >>> byte_size_text(279_552), byte_size_text(None)
-    ('280 kB', '–')
+    >>> byte_size_text(279_552), byte_size_text(999_700), byte_size_text(None)
+    ('280 kB', '1 MB', '–')
     """
     if value is None or math.isnan(value):
         return "–"
     amount = value
     for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
+        if amount < 999.5:  # else three digits would round it to 1e+03
             return f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:,.3g} TB"

@@ -58,7 +58,7 @@ class SetGap(NamedTuple):
     """Both ends are None if no interval can be estimated."""
     high: float | None
     state: str
-    """The name of its colour in the style sheet; it follows the interval."""
+    """Its class in the style sheet, without "is-"; it follows the interval."""
 
 
 class SetsRow(NamedTuple):

@@ -218,7 +218,7 @@ def unlabelled_evidence(view: UnlabelledView) -> Evidence:
         means=(),
         documents=tuple(_title(view, doc) for doc in numbers.document_ids),
         queries=queries,
-        groups=tuple(_groups(view, on_page)),
+        groups=tuple(_groups(view, by_pool, len(on_page))),
         key=key,
     )
 
@@ -272,29 +272,31 @@ def _least_common_pair(hits: Sequence[Sequence[int]]) -> tuple[int, int]:
     return min(pairs, key=shared)
 
 
-def _groups(view: UnlabelledView, on_page: Sequence[str]) -> Iterator[EvidenceGroup]:
-    """The groups of the list that have queries."""
-    number_by_id = {query_id: number for number, query_id in enumerate(on_page)}
+def _groups(
+    view: UnlabelledView, query_ids: Sequence[str], on_page: int
+) -> Iterator[EvidenceGroup]:
+    """The groups of the list that have queries; so many of all are on the page."""
+    number_by_id = {query_id: number for number, query_id in enumerate(query_ids)}
     groups: dict[str, Sequence[str]] = {}
     if len(view.retrievers) > 1:
-        groups |= _groups_by_agreement(view, on_page)
-    for title, query_ids in groups.items():
-        numbers = tuple(number_by_id[query_id] for query_id in query_ids)
+        groups |= _groups_by_agreement(view, query_ids)
+    groups["All queries"] = query_ids
+    for title, group_ids in groups.items():
+        numbers = [number_by_id[query_id] for query_id in group_ids]
+        page_numbers = tuple(number for number in numbers if number < on_page)
         if numbers:
-            yield EvidenceGroup(title, len(numbers), numbers)
-    every = tuple(range(len(on_page)))
-    yield EvidenceGroup("All queries", len(view.first_hits), every)
+            yield EvidenceGroup(title, len(numbers), page_numbers)
 
 
 def _groups_by_agreement(
-    view: UnlabelledView, on_page: Sequence[str]
+    view: UnlabelledView, all_ids: Sequence[str]
 ) -> dict[str, Sequence[str]]:
     """Title -> the queries on which the retrievers agree, or differ, in that way."""
     count = len(view.retrievers)
     without_common: list[str] = []
     different_first: list[str] = []
     same_first: list[str] = []
-    for query_id in on_page:
+    for query_id in all_ids:
         first = [hits[0] for hits in view.first_hits[query_id].values() if hits]
         different = len(set(first))
         if max(view.finders(query_id).values(), default=0) < count:
@@ -304,7 +306,7 @@ def _groups_by_agreement(
         if different == 1 and len(first) == count:
             same_first.append(query_id)
     return {
-        "Differ most": on_page[:DIFFERENT_QUERIES],
+        "Differ most": all_ids[:DIFFERENT_QUERIES],
         f"No document in all {numeral(count)}": without_common,
         f"{capital_numeral(count)} different first documents": different_first,
         "The same first document in all": same_first,

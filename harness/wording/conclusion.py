@@ -44,7 +44,7 @@ MIN_VISIBLE_LEAD = 0.0005
 class VerdictLines(NamedTuple):
     """The lines above the leaderboard, and the details of `--explain`.
 
-    The lines repeat no number of the leaderboard.
+    The lines repeat no number of the leaderboard, except the mean of an only retriever.
     """
 
     headline: str
@@ -100,7 +100,7 @@ def conclusion_sentences(evaluation: Evaluation) -> list[str]:
 
 
 def _means_words(evaluation: Evaluation) -> str:
-    """Return the highest means in brackets; "" if the headline has the only one."""
+    """Return the best means in brackets; "" if nothing was measured, or only one."""
     if not evaluation.measured or not evaluation.others:
         return ""
     rows = [row for row in evaluation.board.rows if row.mean is not None]

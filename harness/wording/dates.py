@@ -42,7 +42,7 @@ def date_text(started: str) -> str:
 
 
 def short_date_text(started: str) -> str:
-    """Return the day of a time of a manifest, without its year.
+    """Return the same without the year, and with three letters of the month.
 
     >>> short_date_text("2026-09-28T12:00:00+00:00")
     '28 Sep'

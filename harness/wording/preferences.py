@@ -19,7 +19,7 @@ class PreferenceTotals(NamedTuple):
     """The preferences over queries."""
 
     leader: str
-    """The retriever that is preferred on more queries."""
+    """The retriever that is preferred on more queries, or on as many."""
     other: str
     for_leader: int
     """How many queries have a preference for the leader."""
@@ -79,10 +79,13 @@ def preference_power_sentence(queries: int) -> str:
     >>> preference_power_sentence(25)
     'With a preference on each of 25 queries, one that holds for 77 % of all queries \
 is shown with 80 % chance; without any, 4.3 % of pages claim one.'
+    >>> preference_power_sentence(1)
+    '1 query is too few to show a preference.'
     """
     share = detectable_share(queries)
     if share is None:
-        return f"{count_of(queries, 'query')} are too few to show a preference."
+        verb = "is" if queries == 1 else "are"
+        return f"{count_of(queries, 'query')} {verb} too few to show a preference."
     level = percent_text(sign_test_level(queries), digits=2)
     return (
         f"With a preference on each of {queries} queries, one that holds for "

@@ -39,7 +39,7 @@ UNREAD_KINDS = ("", FIELDS_KIND)
 
 
 def guessed_column_lines(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for each table with a column that was recognised by its name."""
+    """Yield what columns are read as, for each table whose names do not all say it."""
     for table in dataset.tables:
         kinds = [column.kind for column in table.columns]
         used = [column for column in table.columns if column.kind not in UNREAD_KINDS]

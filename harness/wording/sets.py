@@ -136,7 +136,8 @@ def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
 
     Args:
         comparison: over the data sets.
-        limit: how many pairs have a sentence.
+        limit: how many pairs have a sentence: those that are shown to differ first,
+            then those with the largest differences.
     """
     verdict = sets_verdict(comparison)
     pairs = sorted(comparison.pairs, key=_clearest_first)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.english import (
+    count_of,
     count_pairs,
     count_queries,
     count_units,
@@ -323,11 +324,12 @@ def _missed_defect(gate: Gate) -> str:
     By the rule of three, from the upper 95 % limit of a share of 0.
     """
     units = gate.n if gate.clusters is None else gate.clusters
-    in_queries = units / 3
-    if in_queries <= 1:
+    in_units = units / 3
+    if in_units <= 1:
         return ""
-    rarity = f"fewer than 1 query in {in_queries:,.0f}"
-    return f"; {units:,} queries miss a defect that affects {rarity}"
+    unit = "query" if gate.clusters is None else "cluster"
+    rarity = f"fewer than 1 {unit} in {in_units:,.0f}"
+    return f"; {count_of(units, unit)} miss a defect that affects {rarity}"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:
@@ -376,7 +378,7 @@ def _area_text(floor: ScoreThreshold) -> str:
 
 
 def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
-    """Return the upper bounds that no single retriever reaches.
+    """Return the upper bounds that no single retriever exceeds.
 
     Args:
         ceilings: of a run.

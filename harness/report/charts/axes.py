@@ -57,8 +57,8 @@ class Axis(NamedTuple):
     def ticks(self, apart: float) -> list[float]:
         """Round values of the axis, at least `apart` pixels from each other.
 
-        At least three, even if they are nearer; on a logarithmic axis powers of ten,
-        however near. A linear axis must have two ends that differ.
+        At least three, even if they are nearer; on a logarithmic axis those of
+        `_powers_of_ten`, however near. A linear axis must have two ends that differ.
         """
         if self.logarithmic:
             return _powers_of_ten(self.low, self.high)
@@ -116,7 +116,8 @@ def axis_ends(values: Iterable[float], *, bounded: bool = True) -> tuple[float, 
 
     Args:
         values: at least one.
-        bounded: whether values are scores: the axis then ends at 0 and 1.
+        bounded: whether values are scores: the axis then goes beyond 0 or 1 only as
+            far as a value does below 0, or if one is above 1.
 
     >>> axis_ends([0.02, 0.52]), axis_ends([0.5, 1.0])
     ((0.0, 0.55), (0.47, 1.0))
@@ -138,6 +139,11 @@ def axis_ends(values: Iterable[float], *, bounded: bool = True) -> tuple[float, 
 
 def tick_labels(ticks: Sequence[float], sign: str = "") -> list[str]:
     """Return ticks with as many decimals as their step needs.
+
+    Args:
+        ticks: one at least.
+        sign: as in f"{tick:+}": "+" for a sign at each, "-" for losses alone; with
+            either, zero is "0".
 
     >>> tick_labels([0.0, 0.25, 0.5]), tick_labels([-0.2, 0.0, 0.2], "+")
     (['0.00', '0.25', '0.50'], ['−0.2', '0', '+0.2'])
@@ -180,7 +186,7 @@ PRICE_TICK_LABELS: dict[str, TickLabels] = {
     "ms": lambda ticks: [number_text(value) for value in ticks],
     "bytes": lambda ticks: [vector_size_text(value) for value in ticks],
 }
-"""TickLabels of a price axis by unit: half a dollar is $0.5, not 500m."""
+"""Unit of a price axis -> the labels of its ticks."""
 
 
 def draw_horizontal_axis(

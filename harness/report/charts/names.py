@@ -65,9 +65,11 @@ class RowLayout(NamedTuple):
     """
 
     left: float
-    """0 if the names are above."""
+    """Pixels of the names at the left of the rows; 0 if they are above."""
     step: float
+    """Pixels from one row to the next."""
     top: float
+    """Start of the first row, in pixels."""
     row_count: int
 
     @property

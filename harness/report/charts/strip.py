@@ -11,7 +11,7 @@ MIN_TICKS = 2
 MAX_TICKS = 5
 """Ticks of an axis: fewer than two show no scale, more than five crowd it."""
 EMPTY_ROOM = 0.05
-"""Half the width of an axis on which all differences are 0."""
+"""Room on each side of an axis whose values are all equal."""
 
 
 class Tick(NamedTuple):

@@ -11,7 +11,7 @@ TREND_LOW, TREND_HIGH = 76.0, 24.0
 AXIS_ROOM = 3.0
 """Percent of the axis that is left free on each side."""
 MAX_DAYS = 5
-"""Days with a label."""
+"""Days with a label, at most."""
 
 
 class TimeTick(NamedTuple):

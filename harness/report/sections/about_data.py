@@ -231,7 +231,7 @@ def _opposite_warnings(view: View) -> Iterator[str]:
 def _judged_warnings(view: View) -> list[str]:
     """Warnings that missing labels may favour a retriever.
 
-    None if claims decide, which need no labels of documents.
+    Empty if claims decide, which need no labels of documents.
     """
     if parse_measure(view.primary).uses_claims:
         return []

@@ -26,7 +26,7 @@ class ApproximationRow:
 
 
 def compare_with_exact(results: Results) -> dict[str, ApproximationRow]:
-    """Return the approximate retrievers, each against exact search.
+    """Return the approximate retrievers that the run also searched exactly.
 
     They are in the order of the experiment.
     """

@@ -103,7 +103,7 @@ def _price_sentences(costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
     if not prices or unknown:
         return
     if not any(prices.values()):
-        yield "All run on this machine: $0."
+        yield "All cost $0 per million queries."
         return
     cheapest = cheapest_of(prices)
     if cheapest is not None:

@@ -80,7 +80,7 @@ class CostsContext:
     """Whether the latency of any retriever was measured."""
     plots: list[Figure]
     measured_at: str
-    """The last day of a latency; "" without one."""
+    """The time of the last latency, as in manifests; "" without one."""
     approximations: Mapping[str, ApproximationRow]
     sizes: Mapping[str, VectorSize]
     rows: Sequence[CostRow]
@@ -109,7 +109,10 @@ def costs_section(view: View) -> Section[CostsContext]:
 
 
 def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure | None:
-    """Return quality against one kind of cost; None if all prices are the same."""
+    """Return quality against one kind of cost.
+
+    None if all prices are the same, or one is unknown.
+    """
     cost_kind = COST_KINDS[kind]
     prices = _prices(view, costs, cost_kind)
     if len(set(prices.values())) < 2:

@@ -37,7 +37,7 @@ from harness.wording.verdicts import STANDING_WORDS, single_p_note, trials_sente
 MAX_LATENCY_RATIO = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
 MAX_LOAD_PER_CORE = 1.0
-"""Waiting processes per core of a busy machine."""
+"""Running and waiting processes per core above which a machine is busy."""
 MAX_WARNINGS = 2
 """Warnings of the first screen; the others are under Data."""
 MAX_SETTING_COLUMNS = 3
@@ -52,7 +52,7 @@ class BoardLine(NamedTuple):
 
     row: BoardRow
     state: str
-    """The name of its colour in the style sheet."""
+    """Its class in the style sheet, without "is-", which sets its colour."""
     sign: str
     word: str
     cost: RetrieverCost | None
@@ -322,7 +322,7 @@ def _board_note(view: View, board: Board) -> str:
 
 
 def decision_alerts(view: View) -> list[str]:
-    """Everything that may change the decision, most important first."""
+    """What may change the decision and is not shown elsewhere, most important first."""
     # The conclusion, Data and the section of contexts show these.
     shown_elsewhere = (
         WarningKind.FRAGILE,

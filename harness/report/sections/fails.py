@@ -77,7 +77,7 @@ class RemainingQueries(NamedTuple):
 
 
 def fails_section(view: View) -> Section[FailsContext]:
-    """The card of the query on which the leader loses most, and all other queries."""
+    """The query on which the examined retriever loses most, and all that have room."""
     return _build_section(view, MAX_PAGE_BYTES, other_page=REMAINING_PAGE)
 
 

@@ -61,7 +61,7 @@ class MatrixCell(NamedTuple):
 
     sign: str
     state: str
-    """The name of its colour in the style sheet, and its word."""
+    """Its word for screen readers."""
 
 
 class MatrixRow(NamedTuple):

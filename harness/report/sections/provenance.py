@@ -75,7 +75,10 @@ def reproducible_path(results: Results) -> str:
 
 
 def results_path(results: Results) -> str:
-    """The path of the results folder for commands; a run moves it there at its end."""
+    """The path of the results folder for commands; a run moves it there at its end.
+
+    A path that a page cannot show as it is becomes results/NAME.
+    """
     folder_name = results.folder.name.removesuffix(".unfinished")
     folder = results.folder.with_name(folder_name).resolve()
     here = Path.cwd()

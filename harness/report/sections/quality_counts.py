@@ -123,7 +123,7 @@ class DatasetContents:
     lengths: list[float]
     """Characters per query: fewest, median, most."""
     grades: list[tuple[int, int]]
-    """Grades with their numbers of labels."""
+    """Grades with their numbers of labels, the highest grade first."""
     fields: list[FieldCount]
     relevance: RelevanceConfig
 

@@ -86,7 +86,7 @@ class SliceLead(NamedTuple):
 
     comparison: SliceComparison
     state: str
-    """The name of its colour in the style sheet."""
+    """Its class in the style sheet, without "is-", which sets its colour."""
 
 
 class SliceTableRow(NamedTuple):

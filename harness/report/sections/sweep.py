@@ -49,7 +49,7 @@ class SweepMap(NamedTuple):
     rows: Mapping[str, Sequence[SweepCell | None]]
     """Value of the axis `down` -> its cells; None for a pair that was not tried."""
     fixed: str
-    """The values of the other axes."""
+    """The values of the other axes that have several; "" without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def sweep_section(view: View) -> Section[SweepContext] | None:
 
 
 def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[SweepMap]:
-    """A map for each two axes.
+    """A map for each two axes, up to `MAX_SWEEP_MAPS`.
 
     Every other axis has the value of the chosen configuration.
     """

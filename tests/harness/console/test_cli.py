@@ -925,6 +925,9 @@ COMPLETED = {
     "harness gate nowhere --baseline b": "",
     "harness run small.toml --only h": "hashing hybrid",
     "harness run damaged.toml --only h": "",
+    "harness run data/documents.jsonl --only h": "",
+    "harness run nowhere --only h": "",
+    "harness run nameless.toml --only h": "hashing",
     "harness cache clear hash": "hashing:n1",
 }
 
@@ -940,6 +943,9 @@ def shell(
         cache.put("hashing:n1", [b"k" * 16], vectors)
     small.experiment(files)
     (files / "damaged.toml").write_text("[[retrievers", encoding="utf-8")
+    (files / "nameless.toml").write_text(
+        'retrievers = [{ name = "hashing" }, { kind = "bm25" }]', encoding="utf-8"
+    )
     monkeypatch.setenv("_HARNESS_COMPLETE", "complete_bash")
     return monkeypatch
 

@@ -205,6 +205,14 @@ def gate_words(new: Results, old: Results, *more: object) -> list[object]:
     return [*folders, *arms, "--corpus-changed", *more]
 
 
+@pytest.mark.parametrize("option", ["--measure=RR", "--explain", "--format=csv"])
+def test_options_that_states_do_not_use_are_refused(old, grown, call, option):
+    message = call(
+        "compare", old.folder, grown.folder, "--corpus-changed", option, code=2
+    ).err
+    assert "cannot go with --corpus-changed" in message
+
+
 def test_a_gate_of_states_without_a_common_query_is_one_clear_error(
     tmp_path, old, call
 ):

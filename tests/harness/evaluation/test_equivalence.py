@@ -4,6 +4,7 @@ benchmarks/stats.py repeats it 20,000 times.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -260,6 +261,14 @@ def test_a_gate_that_passes_says_if_it_is_worse_within_the_margin():
     found = gate(np.maximum(B - 0.01, 0), B, margin=0.05)
     assert gate_sentence(found).endswith("; worse, but within the margin")
     assert not gate_sentence(gate(CLOSE, B, margin=0.05)).endswith("the margin")
+
+
+def test_missed_defects_are_of_clusters_where_these_are_the_units():
+    unchanged = replace(gate(B, B, margin=0.05), clusters=30)
+    sentence = gate_sentence(replace(unchanged, outcome=UNCHANGED))
+    assert sentence.endswith(
+        "; 30 clusters miss a defect that affects fewer than 1 cluster in 10"
+    )
 
 
 def test_weighted_queries_are_said_to_decide():

@@ -71,6 +71,8 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     assert "no person judged" in small.told(capsys, *gate, code=1)
     printed = json.loads(small.told(capsys, *gate, "--json", code=1))
     assert printed["outcome"] == "not shown"
+    lenient = small.told(capsys, *gate, "--fail-if", "worse", "--format", "github")
+    assert lenient.startswith("::notice title=Retrieval gate: not shown::")
     assert "shown" not in small.told(capsys, "report", results.folder)
     assert "Only a model judged" in small.told(capsys, "compare", results.folder)
 

@@ -156,6 +156,10 @@ FAULTS = [
         other("x", 'kind = "bm25"', 'filter = { f = { quer = "g" } }'),
         "quer: unknown key 'quer' (did you mean 'query'?)",
     ),
+    (
+        other("x", 'kind = "bm25"', "filter = { f = [3] }"),
+        'filter.f: [3]: should be "value"',
+    ),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm26"]'), "uses unknown 'bm26'"),
     (other("f", 'kind = "fusion"', 'of = ["f", "bm25"]'), "in a circle: f"),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm25"]'), "each retriever once"),

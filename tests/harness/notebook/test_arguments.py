@@ -8,6 +8,7 @@ import pytest
 
 import harness
 from harness import InputError
+from harness.notebook.document_values import parse_conditions
 from harness.notebook.retriever_tables import retriever_tables
 from retrievers.dense import Dense
 from retrievers.fused import Fused
@@ -173,6 +174,8 @@ def test_rows_of_one_kind_are_labels_in_memory_too(changed: dict[str, Any]):
     results = harness.evaluate(**given, where={"action": "click"})
     assert label_count(results) == 2
     both = harness.evaluate(**given, where={"action": ["click", "view"]})
+    series = pd.Series(["click", "view"])
+    assert parse_conditions({"action": series}) == {"action": ("click", "view")}
     assert label_count(both) == 3
 
 

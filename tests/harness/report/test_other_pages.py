@@ -83,6 +83,18 @@ def test_the_pair_that_is_shown_shares_least_but_something(unlabelled):
         assert shared[query.pair] == min(positive, default=0)
 
 
+def test_groups_count_the_queries_for_which_the_page_has_no_room(
+    unlabelled, monkeypatch
+):
+    view = read_unlabelled_view(unlabelled, shows_texts=True)
+    whole = {group.title: group.total for group in unlabelled_evidence(view).groups}
+    monkeypatch.setattr("harness.report.unlabelled_page.MAX_PAGE_BYTES", 1)
+    evidence = unlabelled_evidence(view)
+    assert len(evidence.queries) == 1
+    assert {group.title: group.total for group in evidence.groups} == whole
+    assert {number for group in evidence.groups for number in group.queries} == {0}
+
+
 def test_a_query_without_hits_has_no_first_document(unlabelled):
     view = read_unlabelled_view(unlabelled, shows_texts=True)
     query_ids = list(view.first_hits)

@@ -85,6 +85,12 @@ def read_page(results_folder: Path) -> str:
     return (results_folder / "index.html").read_text(encoding="utf-8")
 
 
+def test_hidden_folders_are_not_listed_whatever_they_hold(tmp_path: Path) -> None:
+    (tmp_path / ".old").mkdir()
+    (tmp_path / ".old" / "data_sets.csv").write_text("a,b\n", encoding="utf-8")
+    assert list_results(tmp_path) == ((), (), ())
+
+
 def test_complete_runs_are_listed_with_a_link_to_their_report(
     results_folder: Path, listing: ResultsListing
 ) -> None:

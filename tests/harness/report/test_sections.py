@@ -444,7 +444,7 @@ MEASURED = {
             (320.0, 10.0, 20.0),
             [
                 "Of the three that may be best, {1} is the fastest.",
-                "All run on this machine: $0.",
+                "All cost $0 per million queries.",
             ],
             id="local",
         ),

@@ -15,7 +15,7 @@ from harness.reproduce import reproduce
 from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
 from tests.support import layouts, small, tiny
-from tests.support.recompute import verified
+from tests.support.recompute import differences
 
 
 def test_a_measure_of_groups_may_decide_a_run_with_a_report(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(
     assert finished.retrievers == ("bm25", "hashing", "hybrid")
     assert (len(finished.scores), len(finished.comparisons)) == (3 * 8 * 6, 3 * 8)
     assert not staging_path(finished.folder).exists()
-    verified(finished.folder)
+    assert not differences(finished.folder)
     assert finished.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
     assert finished.documents["train"].title == "train"
     assert finished.rankings("bm25")["q-rails"].doc_ids == ("train",)
@@ -110,7 +110,7 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(
 )
 def test_other_rules_stand_up_to_recomputation(tmp_path: Path, more: str) -> None:
     run(small.experiment(tmp_path, more=more), RunOptions(tmp_path / "out"))
-    verified(tmp_path / "out" / "small")
+    assert not differences(tmp_path / "out" / "small")
 
 
 def test_the_same_again_is_the_same_to_the_byte_and_embeds_nothing(
@@ -245,7 +245,7 @@ def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
     assert sorted(right["query_id"]) == sorted(ODD)
     assert (right["value"] == 1).all()
     assert set(results.rankings("bm25")) == set(right["query_id"])
-    verified(results.folder)
+    assert not differences(results.folder)
 
 
 def asked(folder: Path, *queries: tuple[str, list[str]]) -> None:
@@ -269,7 +269,7 @@ def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
     assert (results.folder / "report.md").read_text(encoding="utf-8").count(
         "| not estimable |"
     ) >= 3
-    verified(results.folder)
+    assert not differences(results.folder)
 
 
 def test_empty_documents_and_queries_without_answers_score_zero_and_stay(
@@ -284,7 +284,7 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(
     assert results.rankings("bm25")["q1"].doc_ids == ()
     assert results.manifest.ledger.dataset["no-relevant-document"] == ("q2",)
     assert results.manifest.ledger.retrievers["hashing"].notes["empty"] == ("empty",)
-    verified(results.folder)
+    assert not differences(results.folder)
 
 
 def test_a_folder_that_was_copied_is_reproduced(

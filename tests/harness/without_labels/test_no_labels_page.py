@@ -55,6 +55,7 @@ def test_the_page(tmp_path, monkeypatch, capsys):
             # The page compares the run of the tutorial, which has labels.
             handbook_run(tmp_path, capsys)
         run(command, capsys)
+    assert Path("my-documents-try/questions/judgments.jsonl").is_file()
 
 
 def shown_commands(page: Path):
