@@ -81,7 +81,8 @@ class PythonEncoder(Configured, Encoder):
 
         Raises:
             BackendError: it raised an exception, or did not return a row of numbers for
-                each text.
+                each text, all of one length.
+            InputError: it cannot be imported, or is no function.
         """
         vectors = self._process_vectors
         keys = [(role, _text_digest(text)) for text in texts]
