@@ -141,7 +141,8 @@ class PythonEncoder(Configured, Encoder):
                 "for each text; a search, which returns document ids, is "
                 "Function(search)"
             ) from None
-        if vectors.ndim != 2 or len(vectors) != len(texts):
+        is_matrix = vectors.ndim == 2 and len(vectors) == len(texts)
+        if not is_matrix or not vectors.shape[1]:
             raise BackendError(
                 f"{self.call} returned an array of shape {vectors.shape} for "
                 f"{len(texts)} texts: it has to be ({len(texts)}, dimensions), "
