@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrievers.errors import InputError, Problem
 from retrievers.query import Query
 from retrievers.ranking import Mask
 
@@ -42,21 +43,30 @@ QueryFilters = Sequence[FilterValues]
 def parse_conditions(table: Mapping[str, Any]) -> list[Condition]:
     """Return the conditions in a table of fields.
 
+    Raises:
+        InputError: a field has no text, no texts, and no {"query": field}.
+
     >>> table = {"tongue": ["ja", "de"], "owner": {"query": "user"}}
     >>> tongue, owner = parse_conditions(table)
     >>> tongue.values, owner.query_field
     (('de', 'ja'), 'user')
     """
-    conditions = []
-    for field, value in table.items():
-        if isinstance(value, Mapping):
-            condition = Condition(field, query_field=value["query"])
-        elif isinstance(value, str):
-            condition = Condition(field, (value,))
-        else:
-            condition = Condition(field, tuple(sorted(value)))
-        conditions.append(condition)
-    return conditions
+    return [_parse_condition(field, value) for field, value in table.items()]
+
+
+def _parse_condition(field: str, value: Any) -> Condition:
+    if isinstance(value, Mapping):
+        if list(value) == ["query"] and isinstance(value["query"], str):
+            return Condition(field, query_field=value["query"])
+    elif isinstance(value, str):
+        return Condition(field, (value,))
+    elif isinstance(value, Iterable):
+        values = tuple(value)
+        if values and all(isinstance(text, str) for text in values):
+            return Condition(field, tuple(sorted(values)))
+    problem = f"{value!r} is no condition"
+    remedy = 'give a text, several texts, or {"query": a field of queries}'
+    raise InputError(Problem(f"filter.{field}", problem, remedy))
 
 
 class FieldValues:

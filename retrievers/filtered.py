@@ -17,6 +17,7 @@ from retrievers.conditions import (
     parse_conditions,
 )
 from retrievers.document import Document
+from retrievers.errors import InputError, Problem
 from retrievers.facts import RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.query import Query
@@ -53,6 +54,10 @@ class Filtered(Retriever):
     ) -> None:
         if isinstance(conditions, Mapping):
             conditions = parse_conditions(conditions)
+        are_several = isinstance(conditions, Sequence)
+        if not are_several or not all(isinstance(c, Condition) for c in conditions):
+            problem = f"{conditions!r} is no table of fields"
+            raise InputError(Problem("filter", problem, '{"language": "ja"}'))
         self.retriever = retriever
         self._conditions = tuple(conditions)
         self._rows: dict[str, int] = {}

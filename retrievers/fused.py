@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 from retrievers.document import Document
@@ -65,6 +67,10 @@ class Fused(Retriever):
             problem = f"{self.method!r} is not a method of fusion"
             remedy = did_you_mean(str(self.method), get_args(FusionMethod))
             raise InputError(Problem("method", problem, remedy))
+        _check_numbers("constant", [self.constant], "more than 0", lambda n: n > 0)
+        _check_numbers("weights", self.weights, "0 or more", lambda n: n >= 0)
+        _check_numbers("minimum", self.minimum, "a finite number", lambda _: True)
+        _check_any_weight(self.weights)
         if self.of:
             check_fusion_numbers(
                 self.method, self.weights, self.minimum, part_count=len(self.of)
@@ -202,8 +208,27 @@ def check_fusion_numbers(
         if len(numbers) not in (0, part_count):
             problem = f"has {len(numbers)} numbers for {part_count} retrievers"
             raise InputError(Problem(key, problem, "give one for each of `of`"))
+    _check_any_weight(weights)
+
+
+def _check_any_weight(weights: Sequence[float]) -> None:
+    """Raise InputError if there are weights, and all are 0."""
     if len(weights) and not any(weights):
         raise InputError(Problem("weights", "are all 0", "one must be above"))
+
+
+def _check_numbers(
+    key: str,
+    numbers: Iterable[Any],
+    range_text: str,
+    is_allowed: Callable[[float], bool],
+) -> None:
+    """Raise InputError if one of the numbers is not finite, or not allowed."""
+    for number in numbers:
+        is_finite = isinstance(number, Real) and math.isfinite(number)
+        if not is_finite or not is_allowed(number):
+            problem = f"{number!r} is not allowed"
+            raise InputError(Problem(key, problem, f"give {range_text}"))
 
 
 def _check_minimum(minimum: float, scores: Floats, part_number: int) -> None:

@@ -151,8 +151,7 @@ class Encoder(Model):
     def fingerprint_for(self, role: Role) -> str:
         """Return all that changes the vector of a text in this role.
 
-        Models that differ only in the other role share vectors. It equals `fingerprint`
-        if the other role has the model's defaults.
+        Models that differ only in the other role share vectors.
         """
         return self.fingerprint
 

@@ -17,7 +17,7 @@ class ToolUse:
     arguments: str
     """JSON, as the model sent it."""
     hits: tuple[str, ...]
-    """The ids of the documents that it returned, best first."""
+    """The ids of the documents that it returned, in its order."""
 
 
 @dataclass(frozen=True, slots=True)

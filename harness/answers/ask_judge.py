@@ -77,7 +77,8 @@ def ask_judge(
 def texts_to_split(queries: Sequence[Query], systems: Sequence[System]) -> list[str]:
     """The texts to extract claims from, each once.
 
-    They are the responses, and the references without claims.
+    They are the responses, and each query's first reference answer, if it has no
+    claims.
     """
     responses = (
         system.answer(query.id).response for query in queries for system in systems
@@ -179,6 +180,7 @@ class _OpinionTask:
             # If a model fails at one task, only the measures of that task are
             # undefined.
             return
+        # A judge that gives no opinions has no rows of them either.
         if not any(reply is not None for reply in replies.values()):
             return
         opinions: dict[tuple[str, ...], Any] = {}

@@ -23,19 +23,25 @@ class Case(NamedTuple):
 
     @property
     def reference_claims(self) -> tuple[str, ...]:
-        """The claims of the reference answer."""
+        """The claims of the reference answer; empty also if they could not be read."""
         return claims_of_query(self.query, self.readings)
 
     @property
     def response_claims(self) -> tuple[str, ...] | None:
-        """The claims of the response; None if they could not be read."""
+        """The claims of the response; None if they could not be read.
+
+        An empty response has none.
+        """
         if not self.answer.response.strip():
             return ()
         return self.readings.claims.get(self.answer.response)
 
     @property
     def useful_to_response(self) -> list[Truth] | None:
-        """For each context, whether it entails any claim of the response."""
+        """For each context, whether it entails any claim of the response.
+
+        None if these could not be read.
+        """
         response_claims = self.response_claims
         if response_claims is None:
             return None

@@ -26,7 +26,7 @@ def read_truths(reply: str, count: int) -> list[Any] | None:
 
 
 def read_claims(reply: str) -> tuple[str, ...] | None:
-    """The claims of a reply; None if there is no list of texts.
+    """The claims of a reply; None if there is no list of texts that are not blank.
 
     >>> read_claims('{"claims": ["The fee is 300 yen."]}')
     ('The fee is 300 yen.',)

@@ -69,13 +69,14 @@ class TracedAnswer(NamedTuple):
 
 
 class FateShare(NamedTuple):
-    """The frequency of one fate: the mean share of claims over queries."""
+    """The frequency of one fate: the mean share of claims over weighted queries."""
 
     fate: ClaimFate
     claims: int
     """Number of claims with this fate, over all queries."""
     mean: float
-    """Mean over queries of the share of a query's claims that have it."""
+    """Mean over queries, by their weights, of the share of a query's claims that have
+    it."""
     interval: Interval
 
 

@@ -2,7 +2,8 @@
 
 Faithfulness and context recall are shares of claims, as RAGChecker's faithfulness and
 claim recall are: here a claim is supported if one passage entails it. A measure with a
-zero divisor is undefined (None), and so is one with an unknown verdict.
+zero divisor is undefined (None), and so is one by claims if unknown verdicts could
+change it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -127,7 +128,10 @@ def _on_entailments(
 def _rouge(
     overlap: Callable[[str, str, Tokenizer], TextOverlap], share: str
 ) -> Callable[[MeasuredCase], float | None]:
-    """Return ROUGE with the best reference; `share` is a field of TextOverlap."""
+    """Return ROUGE with the reference of the highest F1, also for its recall.
+
+    `share` is a field of TextOverlap.
+    """
 
     def best_share(
         response: str, references: tuple[str, ...], tokenizer: Tokenizer

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.experiment.retriever_config import RetrieverConfig
+from retrievers.agents.tool_table import search_tool_name
 from retrievers.errors import InputError
 from retrievers.services.addresses import check_address
 
@@ -77,6 +78,14 @@ class AgentConfig(RetrieverConfig):
             raise ValueError("has no tools; name retrievers in `of`, or tools")
         if len(set(self.of)) < len(self.of):
             raise ValueError("names a retriever twice in `of`; name each once")
+        retriever_by_tool: dict[str, str] = {}
+        for name in self.of:
+            other = retriever_by_tool.setdefault(search_tool_name(name), name)
+            if other != name:
+                raise ValueError(
+                    f"{other!r} and {name!r} would be one tool for the model, "
+                    f"{search_tool_name(name)}; rename one of them"
+                )
         if self.base_url:
             try:
                 check_address("base_url", self.base_url)

@@ -31,6 +31,9 @@ def parse_model(name: str) -> NamedModel:
 
     Its retriever is called as the last part of the model's name, in small letters.
 
+    Raises:
+        InputError: it names no model.
+
     >>> parse_model("intfloat/multilingual-e5-small")[:2]
     ('multilingual-e5-small', 'sentence-transformers')
     >>> parse_model("openai:text-embedding-3-small").kind

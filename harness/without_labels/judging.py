@@ -43,7 +43,7 @@ class JudgingState(NamedTuple):
 
     @property
     def minutes(self) -> int:
-        """How long the missing labels take."""
+        """How many minutes the missing labels take, at least 1."""
         return max(1, round(self.remaining * SECONDS_PER_KEY / 60))
 
     def sentence(self, questions: int) -> str:

@@ -72,8 +72,9 @@ def _detectable_difference(
 ) -> float | None:
     """Return the true difference from the leader that is found with power 0.80.
 
-    From the spread of the observed differences, at the level of the corrected test;
-    None if that cannot be known, or no difference within the measure's range would.
+    From the spread of the observed differences, at the level of Bonferroni's correction
+    for all pairs of retrievers; None if the spread is 0 or unknown, or no difference
+    within the measure's range would be found.
     """
     if evaluation.n < MIN_QUESTIONS:
         return None

@@ -30,7 +30,8 @@ END_COUNTS = {
     "tokens": "agent_tokens_ended",
     "form": "agent_out_of_form",
 }
-"""How a dialogue ended, other than by an answer -> the count of the data quality.
+"""How a dialogue ended, other than by an answer of the model's choice -> the count of
+the data quality.
 
 Those that were declined are counted by the model, as `declined`.
 """
@@ -110,7 +111,10 @@ class Agent(Retriever):
         return match_hit_ids(rankings, self._known, meter, allow_unknown=True)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Return the model's documents for one query, without the cache."""
+        """Return the model's documents for one query, without the cache.
+
+        Their ids are the model's own, which `search` compares with the corpus.
+        """
         dialogue = self._dialogue(query, meter)
         while dialogue.request is not None:
             dialogue.receive(self.model.request(dialogue.request, single_call(meter)))
@@ -123,7 +127,7 @@ class Agent(Retriever):
         return Dialogue(query.text, use, self.toolbox.definitions, self.limits)
 
     def _exchange(self, dialogues: Sequence[Dialogue], meter: Meter) -> None:
-        """Let each dialogue have one reply, from the cache or the model.
+        """Let each dialogue that waits have one reply, from the cache or the model.
 
         Replies are handed on in this thread: a dialogue then uses tools, and the cache
         belongs to this thread.

@@ -10,7 +10,7 @@ MAX_LINES = 50
 _LINE_CHARACTERS = 200
 """Characters of a line that are shown, at most."""
 _LINE_SECONDS = 2.0
-"""Seconds of a pattern's search in one document, at most."""
+"""Seconds of a pattern's search in one line, at most."""
 
 
 class PatternError(Exception):
@@ -22,7 +22,7 @@ class MatchedLine(NamedTuple):
 
     document: str
     number: int
-    """Number of the line, from 1 on."""
+    """Number of the line, from 1 on; the title is the beginning of the first line."""
     text: str
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class MatchedLine(NamedTuple):
 
 
 def grep(documents: Iterable[Document], pattern: str) -> list[MatchedLine]:
-    r"""Return the first lines that match, in the order of the documents.
+    r"""Return the first MAX_LINES lines that match, in the order of the documents.
 
     Raises:
         PatternError: the pattern cannot be used.

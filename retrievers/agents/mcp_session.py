@@ -130,7 +130,10 @@ class McpSession:
         return answer
 
     def _opened_client(self) -> asyncio.Future[Client]:
-        """Return the future of the open client; called on the event loop."""
+        """Return the future of the open client; called on the event loop.
+
+        A session that could not be opened is not tried again.
+        """
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
             self._is_closing = asyncio.Event()

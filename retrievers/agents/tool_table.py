@@ -38,7 +38,10 @@ class ToolDefinition(NamedTuple):
 
 
 def search_tool_name(retriever: str) -> str:
-    """Return the name of the tool of a retriever.
+    """Return the name of the tool of a retriever, of at most 64 characters.
+
+    The chat protocol allows no more, and only these. Names that differ in other
+    characters, or beyond 56, have the same tool: an experiment with both is refused.
 
     >>> search_tool_name("dense[MiniLM, 256]")
     'search_dense_MiniLM_256_'

@@ -25,7 +25,7 @@ class ToolResult(NamedTuple):
     text: str
     """The result as a text for the model."""
     hits: tuple[str, ...] = ()
-    """Ids of documents, best first, each once."""
+    """Ids of documents, each once: best first, or in the corpus's order for grep."""
 
 
 class Toolbox:

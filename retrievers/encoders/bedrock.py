@@ -106,7 +106,12 @@ class BedrockEncoder(RemoteEncoder):
     _family: _Family
 
     def model_post_init(self, _: object) -> None:
-        """Set how the model is reached; nothing is sent, no credentials are read."""
+        """Set how the model is reached; nothing is sent, no credentials are read.
+
+        Raises:
+            InputError: the model is unknown, lacks the dimensions, or the endpoint is
+                no address.
+        """
         if self.endpoint_url:
             check_address("encoder.endpoint_url", self.endpoint_url)
         self._family = _find_family(expand(self.model))

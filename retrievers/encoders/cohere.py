@@ -55,6 +55,7 @@ class CohereEncoder(RemoteEncoder):
         self._set_access(access, self.max_tokens or default_tokens)
 
     def _fingerprint_of(self, **role_options: Any) -> str:
+        # Without the roles' options: it has no prompts.
         return super()._fingerprint_of(type=self.embedding_type)
 
     @property
@@ -87,6 +88,8 @@ class CohereEncoder(RemoteEncoder):
 
 def decode_embedding(embedding: Any, embedding_type: EmbeddingType) -> npt.ArrayLike:
     """Return a vector of any type as numbers that are compared by their cosine.
+
+    Those of base64 stay text, which `check_vectors` decodes.
 
     >>> decode_embedding([-128, 127], "binary").tolist()[:3]
     [-1.0, -1.0, -1.0]

@@ -83,7 +83,8 @@ class LocalEncoder(LocalModel, Encoder):
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Return the tokens that the model would read, without loading it.
 
-        They are estimated if its files are not on this machine.
+        They are estimated if its files are not on this machine, or do not show how it
+        reads.
         """
         return count_role_tokens(
             self.weights.snapshot, role, self._with_known_prompts(texts, role)
@@ -146,7 +147,10 @@ class LocalEncoder(LocalModel, Encoder):
     def _prompt(
         self, role: Role, model_prompts: Mapping[str, str | None]
     ) -> str | None:
-        """Return the text before a role's texts: the experiment's, else the model's."""
+        """Return the text before a role's texts: the experiment's, else the model's.
+
+        Empty, or None, if there is neither.
+        """
         if self._prompts[role] is not None:
             return self._prompts[role]
         return prompt_of_role(model_prompts, role)

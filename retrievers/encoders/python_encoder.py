@@ -81,7 +81,8 @@ class PythonEncoder(Configured, Encoder):
 
         Raises:
             BackendError: it raised an exception, or did not return a row of numbers for
-                each text.
+                each text, all of one length.
+            InputError: it cannot be imported, or is no function.
         """
         vectors = self._process_vectors
         keys = [(role, _text_digest(text)) for text in texts]
@@ -140,7 +141,8 @@ class PythonEncoder(Configured, Encoder):
                 "for each text; a search, which returns document ids, is "
                 "Function(search)"
             ) from None
-        if vectors.ndim != 2 or len(vectors) != len(texts):
+        is_matrix = vectors.ndim == 2 and len(vectors) == len(texts)
+        if not is_matrix or not vectors.shape[1]:
             raise BackendError(
                 f"{self.call} returned an array of shape {vectors.shape} for "
                 f"{len(texts)} texts: it has to be ({len(texts)}, dimensions), "

@@ -53,7 +53,7 @@ class EmbeddingReply(NamedTuple):
 
     rows: Sequence[EmbeddingRow]
     tokens: object = None
-    """Billed tokens, as the service says."""
+    """Billed tokens, as the service says; None if it does not."""
     model: object = None
     """The service's name for the model."""
 
@@ -68,8 +68,8 @@ class _WholeVectors(NamedTuple):
 class RemoteEncoder(RemoteModel, Encoder):
     """An encoder behind an API; each provider defines a request and reads the reply.
 
-    A batch that is refused is split; a single text is halved until it is accepted, and
-    counted as truncated.
+    A batch that is refused is split; a single text is halved until it is accepted, at
+    most MAX_TEXT_HALVINGS times, and counted as truncated.
     """
 
     kind: ClassVar[str]
@@ -189,9 +189,10 @@ class RemoteEncoder(RemoteModel, Encoder):
         """Send one request; billed `tokens` are divided among the texts.
 
         Raises:
-            BackendError: it failed for good; OverBudget before anything is sent.
+            BackendError: it failed for good; OverBudget before a request is sent.
+            InputError: a key is missing.
         """
-        self._client()
+        self._client()  # here, not in the event loop
         prompted_texts = self._with_prompts(texts, role)
         sent_texts = [text[: self.max_characters or None] for text in prompted_texts]
 
@@ -419,12 +420,12 @@ def _estimate_cut_tokens(text: str, beginning: str, beginning_tokens: int) -> in
 def pack_requests(
     counts: Counts, *, max_texts: int, max_tokens: int, lone_tokens: int
 ) -> Iterator[range]:
-    """Split texts into requests.
+    """Split texts into requests: the positions of each, in order.
 
     Args:
         counts: the tokens of each text.
         max_texts: texts of one request, at most.
-        max_tokens: tokens of one request, at most.
+        max_tokens: tokens of one request, at most; a longer text is sent alone.
         lone_tokens: a text with so many tokens is sent alone.
 
     >>> counts = np.array([1, 2, 3, 9, 4])

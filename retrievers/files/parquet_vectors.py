@@ -24,6 +24,7 @@ VECTOR_MANIFEST = "manifest.json"
 MAX_TABLE_ROWS = 16_384
 """Vectors that are read, or stored, at a time."""
 VECTOR_COLUMNS = ["digest", "vector", "tokens", "truncated_tokens"]
+VECTOR_FORMS = get_args(VectorForm)
 EMBED_AGAIN = "embed them again"
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,11 @@ def read_digests(folder: VectorFolder) -> set[bytes]:
 
 
 def write_vector_manifest(folder: VectorFolder, form: VectorForm) -> None:
-    """Write whose vectors are in a folder, which is created if it is absent."""
+    """Write whose vectors are in a folder, which is created if it is absent.
+
+    Raises:
+        InputError: it cannot be written.
+    """
     manifest = {
         "fingerprint": folder.fingerprint,
         "role": folder.role,
@@ -163,7 +168,14 @@ def _find_manifests(system: _FileSystem, url: str) -> list[str]:
 
 
 def _check_manifest(path: str, manifest: Any, fingerprint: str, role: str) -> None:
-    """Raise InputError if a manifest names another encoder or role than its folder."""
+    """Refuse a manifest that names another encoder or role than its folder.
+
+    Raises:
+        InputError: it does, or it is no manifest of vectors.
+    """
+    if not isinstance(manifest, dict) or manifest.get("form") not in VECTOR_FORMS:
+        problem = "is no manifest of vectors: it has no form of theirs"
+        raise InputError(Problem(path, problem, EMBED_AGAIN))
     manifest_fingerprint = manifest.get("fingerprint")
     manifest_role = manifest.get("role")
     is_same = manifest_fingerprint == fingerprint and manifest_role == role

@@ -19,7 +19,7 @@ MIN_RISING_SHARE = 0.5
 """Share of the queries that are not tied above which rising scores make a run's order
 suspect."""
 RANK_FIELD = 3
-"""Position of the rank among the fields of a line."""
+"""Position of the rank among the fields of a line, from 0 on."""
 RUN_FIELDS = 6
 """Fields of a line of a TREC run."""
 

@@ -75,8 +75,8 @@ def exclusive_lock(
     The lock is a file in the same folder.
 
     Raises:
-        InputError: another process has locked it; the message has this problem and
-            remedy.
+        InputError: it is locked already, by whatever process; the message has this
+            problem and remedy.
         OSError: the lock cannot be created.
     """
     from filelock import FileLock, Timeout

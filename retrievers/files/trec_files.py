@@ -47,7 +47,7 @@ def read_run(path: str | Path, read_lines: LineReader | None = None) -> RunScore
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Read judgments, plain or gzip: query id -> document id -> grade, in order.
+    """Read judgments, plain or gzip: query id -> document id -> grade, as lines come.
 
     Raises:
         InputError: malformed lines, grades that are not whole numbers, or a document
@@ -79,7 +79,7 @@ def _read_by_query(
 def stream_run(
     path: str | Path, read_lines: LineReader | None = None
 ) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
-    """Yield each query of a run with its documents and their scores.
+    """Yield each query of a run with its documents and their scores, as the lines come.
 
     Only one query's hits are in memory at a time. A query whose lines are not grouped
     comes again, and a document that is in two of its groups is not reported: the caller
@@ -98,7 +98,11 @@ def stream_run(
 def write_trec_run(
     path: str | Path, rankings: Mapping[str, Ranking], *, tag: str
 ) -> None:
-    """Write the lines of rankings by query id."""
+    """Write the lines of rankings by query id; a query without hits has none.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     with explain_write_errors(Path(path)), open_text_file(path, "w") as file:
         for query, ranking in rankings.items():
             scores = format_scores(ranking.scores)
@@ -202,7 +206,11 @@ def _raise_last(singles: npt.NDArray[np.float32]) -> None:
 def write_trec_qrels(
     path: str | Path, judgments: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Write judgments (or gains) as `query 0 document grade`."""
+    """Write judgments (or gains) as `query 0 document grade`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     with explain_write_errors(Path(path)), open_text_file(path, "w") as file:
         for query, grades in judgments.items():
             for document, grade in grades.items():

@@ -156,7 +156,11 @@ def _group_lines(lines: Iterable[TrecLine]) -> Iterator[QueryLines]:
 def parse_lines(
     first_number: int, block: bytes, form: LineForm, add_problem: AddProblem
 ) -> Iterator[TrecLine]:
-    """Yield the lines of a block, one by one; malformed ones go to `add_problem`."""
+    """Yield the lines of a block, one by one; malformed ones go to `add_problem`.
+
+    Blank lines and comments are left out: those that begin with # and have another
+    number of fields than the form.
+    """
     query_field = b""
     query = ""
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first_number):

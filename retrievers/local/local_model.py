@@ -306,8 +306,8 @@ class LocalModel(Configured, Model):
         """Return the model's row for each text, or pair, of one request, in order.
 
         On a processor they are divided into calls of similar length, each of at most
-        MAX_CALL_TOKENS, which takes 0.85 of the time of one call. Elsewhere it is one
-        call; and the rows of either are in the order of the texts.
+        MAX_CALL_TOKENS or one text, which takes 0.85 of the time of one call. Elsewhere
+        it is one call; and the rows of either are in the order of the texts.
 
         Args:
             texts: the texts, or pairs.
@@ -317,7 +317,8 @@ class LocalModel(Configured, Model):
             stopped: checked before each call.
 
         Raises:
-            BackendError: the run was interrupted, or the memory was short.
+            BackendError: the run was interrupted, the memory was short, or an operation
+                of torch failed.
         """
         import torch
 

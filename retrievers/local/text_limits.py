@@ -45,8 +45,8 @@ class RoleReading(NamedTuple):
 
     tokenizer: Any
     """The model's tokenizer, of the library `tokenizers` or `transformers`; cuts and
-    pads nothing. None if the folder has no tokenizer.json, or is a ColBERT model that
-    PyLate or Stanford's library has saved."""
+    pads nothing. None if the folder has no tokenizer.json, or the model adds tokens
+    that its files do not show (see `reading_of_role`)."""
     adds_special_tokens: bool
     """Whether the tokenizer adds its marks ([CLS], [SEP]) around a text."""
     limit: int
@@ -71,13 +71,14 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
     """Return how a model in a folder reads the texts of a role.
 
     A ColBERT model that PyLate or Stanford's library has saved gets its prompts, some
-    tokens and its lengths from sentence-transformers as it is loaded: until then its
-    tokenizer is None and its limit unknown.
+    tokens and its lengths from sentence-transformers as it is loaded; a ColPali model's
+    processor puts tokens around each text. Of both the tokenizer is None and the limit
+    UNLIMITED_TOKENS.
 
     Raises:
         InputError: a file of the model is damaged.
     """
-    if _is_foreign_colbert(folder):
+    if _is_foreign_colbert(folder) or _is_colpali(folder):
         return RoleReading(
             tokenizer=None,
             adds_special_tokens=True,
@@ -151,7 +152,7 @@ def _first_module(folder: Path, role: Role) -> _FirstModule:
     A router has modules of its own for each role, its routes. A role without a route
     takes the default one, else the first.
     """
-    modules = _read_json(folder / "modules.json") or [{"path": ""}]
+    modules = _read_json(folder / "modules.json", list) or [{"path": ""}]
     module_folder = folder / modules[0].get("path", "")
     type_name = str(modules[0].get("type", ""))
     routes = _read_json(module_folder / "router_config.json")
@@ -284,10 +285,8 @@ def is_trained_as(folder: Path, class_name: ModelClass) -> bool:
         case "SparseEncoder":
             return model_type == class_name or (is_masked and is_bare)
         case "MultiVectorEncoder":
-            # For example ColPaliForRetrieval.
-            is_retriever = _has_suffix(architectures, "ForRetrieval")
             is_colbert = model_type == class_name or _is_foreign_colbert(folder)
-            return is_colbert or is_retriever
+            return is_colbert or _is_colpali(folder)
 
 
 def _is_foreign_colbert(folder: Path) -> bool:
@@ -299,6 +298,11 @@ def _is_foreign_colbert(folder: Path) -> bool:
     settings = read_model_settings(folder)
     is_pylate = settings.get("model_type") == "ColBERT" or "query_prefix" in settings
     return is_pylate or _has_suffix(_read_architectures(folder), "HF_ColBERT")
+
+
+def _is_colpali(folder: Path) -> bool:
+    """Return whether a model is of ColPali's kind, such as ColQwen2ForRetrieval."""
+    return _has_suffix(_read_architectures(folder), "ForRetrieval")
 
 
 def has_token_vectors(folder: Path) -> bool:
@@ -354,7 +358,7 @@ def read_tokenizer(file: Path, *, option: str, remedy: str) -> Any:
     try:
         return _load_tokenizer(file, file.stat().st_mtime_ns)
     except Exception as error:  # the library raises no narrower type
-        raise _damaged_file(file, error, option=option, remedy=remedy) from None
+        raise _damaged_file(file, str(error), option=option, remedy=remedy) from None
 
 
 @lru_cache(maxsize=8)
@@ -376,27 +380,37 @@ def read_model_settings(folder: Path | None) -> Any:
     """Return the settings that sentence-transformers has saved with a model.
 
     Empty if there are none, or the files are not on this machine (`folder` is None).
+
+    Raises:
+        InputError: the file is damaged.
     """
     if folder is None:
         return {}
     return _read_json(folder / "config_sentence_transformers.json")
 
 
-def _read_json(file: Path) -> Any:
-    """Return the content of a file; an empty table if there is no file."""
+def _read_json(file: Path, content_type: type = dict) -> Any:
+    """Return the content of a file: a table, or a list; empty if there is no file.
+
+    Raises:
+        InputError: it cannot be read, or is of another type.
+    """
     if not file.is_file():
-        return {}
+        return content_type()
+    reason = "it has no JSON object"
+    if content_type is list:
+        reason = "it has no JSON array"
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        remedy = _DAMAGED_FILE_REMEDY
-        raise _damaged_file(file, error, option="model", remedy=remedy) from None
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(content, content_type):
+            return content
+    except (OSError, ValueError) as error:
+        reason = str(error)
+    raise _damaged_file(file, reason, option="model", remedy=_DAMAGED_FILE_REMEDY)
 
 
-def _damaged_file(
-    file: Path, error: Exception, *, option: str, remedy: str
-) -> InputError:
-    reason = str(error).splitlines()[0]
+def _damaged_file(file: Path, reason: str, *, option: str, remedy: str) -> InputError:
+    first_line = " ".join(reason.splitlines()[:1])
     return InputError(
-        Problem(option, f"{str(file)!r} cannot be read: {reason}", remedy)
+        Problem(option, f"{str(file)!r} cannot be read: {first_line}", remedy)
     )

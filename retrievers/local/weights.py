@@ -22,6 +22,7 @@ from retrievers.files.text_files import file_digest
 from retrievers.local.text_limits import read_model_settings
 from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
+from retrievers.services.addresses import check_address
 
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 """The model whose weights the extra `offline` installs."""
@@ -207,11 +208,18 @@ class Weights:
 def hub_problem() -> str:
     """Return why the hub cannot be reached; empty if it can, or a proxy is set.
 
+    Its address is that of HF_ENDPOINT, which may be invalid.
+
     What is behind a proxy is known only when a model is downloaded.
     """
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return "HF_HUB_OFFLINE forbids to download it"
-    address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    endpoint = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    try:
+        check_address("HF_ENDPOINT", endpoint)
+    except InputError as error:
+        return str(error)
+    address = urlsplit(endpoint)
     port = address.port or (80 if address.scheme == "http" else 443)
     if getproxies() or _is_reachable(address.hostname or "", port):
         return ""

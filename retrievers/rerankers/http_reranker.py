@@ -59,7 +59,8 @@ class RerankProtocol(NamedTuple):
     """The provider's own server; empty if each user has another."""
     path: str
     key: str
-    """The environment variable of the provider's key."""
+    """The environment variable of the provider's key; empty without a server of its
+    own."""
     tokens: int
     """Tokens of one document that the service reads, at most."""
     switches: tuple[BodySwitch, ...] = ()
@@ -290,6 +291,7 @@ class HttpReranker(RemoteModel, Reranker):
 
         Raises:
             BackendError: there is not a finite score for each document.
+            Exception: as by `JsonClient.send`.
         """
         body = self._request_body(query, documents)
         answer = await self._client().ask(self._protocol.path, body)

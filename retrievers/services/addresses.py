@@ -47,12 +47,12 @@ def check_address(where: str, address: str) -> None:
     Raises:
         InputError: the address is invalid.
     """
-    if not _is_valid_url(expand(address)):
+    if not is_valid_url(expand(address)):
         problem = f"{redact_url(address)!r} is an invalid URL"
         raise InputError(Problem(where, problem, "write https://host/path"))
 
 
-def _is_valid_url(url: str) -> bool:
+def is_valid_url(url: str) -> bool:
     """Return whether requests can be sent to an address.
 
     `urlsplit` would remove spaces silently, so they are refused first.

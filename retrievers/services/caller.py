@@ -266,7 +266,8 @@ class ServiceCaller:
         Raises:
             RepeatedError: as by `Retries.ask`.
             RequestRefused: the provider refuses the content of the request.
-            BackendError: it failed for good; OverBudget before anything is sent.
+            BackendError: it failed for good; OverBudget before a try that may cost too
+                much.
         """
 
         async def send_once() -> AnswerType:

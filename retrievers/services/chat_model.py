@@ -173,7 +173,7 @@ class ChatModel(remote_model.RemoteModel):
         )
 
     def usd_of_tokens(self, sent: int, received: int) -> float:
-        """Return the dollars for some tokens; 0 if no price is known."""
+        """Return the dollars for some tokens; an unknown price counts as 0."""
         input_price = self.input_price or 0.0
         output_price = self.output_price or 0.0
         return (sent * input_price + received * output_price) / 1e6

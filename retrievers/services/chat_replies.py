@@ -101,12 +101,13 @@ def ask_requests(
 ) -> Iterator[tuple[int, Reply, AnswerType | None]]:
     """Yield the position of each request with its reply, and with the answer in it.
 
-    A reply without an answer is not cached.
+    They come as `Chat.replies` yields them, which also says what is raised. A reply
+    without an answer is not cached.
 
     Args:
         chat: the model.
-        meter: counts items that could not be read (`unreadable`), and those with a
-            `truncated` text.
+        meter: counts items that could not be read (`unreadable`), declined ones too,
+            and those with a `truncated` text.
         requests: the requests.
         read: returns the answer in a reply about some number of items; None if the
             reply has none.

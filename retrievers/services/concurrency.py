@@ -28,7 +28,7 @@ def run_request(request: Coroutine[Any, Any, AnswerType], stopped: Stop) -> Answ
     It is cancelled if the run is interrupted.
 
     Raises:
-        BackendError: the request raised it, or it was refused.
+        BackendError: the request raised it, or was refused, or the run is interrupted.
     """
     future = asyncio.run_coroutine_threadsafe(request, _event_loop())
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import BackendError
 from retrievers.options.placeholders import expand, hide_values
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""A name that HTTP allows (RFC 9110)."""
 
 
 class Header(NamedTuple):
@@ -34,7 +38,14 @@ class Headers:
 
     @classmethod
     def read(cls, table: Mapping[str, str]) -> Headers:
-        """Return the headers in a table."""
+        """Return the headers in a table.
+
+        Raises:
+            ValueError: a name has a character that no header's name may have.
+        """
+        for name in table:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a header")
         return cls(tuple(Header(*header) for header in table.items()))
 
     @classmethod

@@ -89,7 +89,7 @@ class Connection:
         self, options: StoreOptions, collection: str = "", meter: Meter | None = None
     ) -> None:
         self.version = ""
-        """The server's version; empty before the first request."""
+        """The server's version; empty before the first request, and in this process."""
         self._options = options
         self._client: QdrantClient | None = None
         self.address = _address(options, collection)
@@ -101,8 +101,8 @@ class Connection:
         """Send one request; to a server again, after a pause, if that may help.
 
         Raises:
-            InputError: the server denies access or is too old; or the folder is used by
-                another process, or the disk is full.
+            InputError: the server denies access or is too old, or its key is not set;
+                or the folder is used by another process, or the disk is full.
             BackendError: no answer, or an error, also after retries.
         """
         if self._client is None:

@@ -13,9 +13,10 @@ from pydantic import Field
 
 from retrievers import store_class, store_kinds
 from retrievers.errors import InputError, Problem, nearest_word
-from retrievers.options.placeholders import expand
+from retrievers.options.placeholders import expand, redact_url
 from retrievers.options.tables import Configured, PositiveInt
 from retrievers.ragged import VectorForm
+from retrievers.services.addresses import is_valid_url
 from retrievers.store import Store
 
 MEMORY_LOCATION = ":memory:"
@@ -106,6 +107,9 @@ class StoreOptions(Configured):
                 "a folder such as ./vectors, or a URL"
             )
             yield Problem("store", f"{self.location!r} names no store", remedy.lstrip())
+        if self.on_server and not _is_reachable_url(self.expanded_location):
+            problem = f"{redact_url(self.location or '')!r} is an invalid URL"
+            yield Problem("store", problem, "write http://host:6333")
         if not self.on_server:
             for name in ("api_key", "defer_graph", *COLLECTION_OPTIONS):
                 if getattr(self, name) not in (None, False):
@@ -276,6 +280,14 @@ class StoreOptions(Configured):
         float_bytes = dimensions * FLOAT_BITS // 8
         unindexed_count = documents - indexed_count
         return indexed_count * indexed_bytes + unindexed_count * float_bytes
+
+
+def _is_reachable_url(url: str) -> bool:
+    """Return whether a server's URL is valid, or has a variable that is not set.
+
+    Such a variable matters only to a command that searches.
+    """
+    return "${" in url or is_valid_url(url.replace("grpc", "http", 1))
 
 
 def _named_locations() -> list[str]:

@@ -114,7 +114,10 @@ class QdrantStore(Store):
         return None if info is None else collection_notes(info)
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Create the collection, or continue the unfinished one on a server."""
+        """Create the collection, or continue the unfinished one on a server.
+
+        Any other collection with its name is removed first.
+        """
         self._added = 0
         self._document_ids = None
         info = self._info()

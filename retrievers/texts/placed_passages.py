@@ -68,9 +68,16 @@ class PassagePlaces:
         return placed_passages
 
     def note_changed(self, meter: Meter) -> None:
-        """After a search, note documents with a passage that is not in their text."""
+        """After a search, note documents with a passage that is not in their text.
+
+        They are those that `place` met since the last call. A document is noted once,
+        though a search that wants more hits meets it again.
+        """
+        noted = set(meter.notes().get(CHANGED_PASSAGE_NOTE, ()))
         for document_id in self._changed:
-            meter.note(CHANGED_PASSAGE_NOTE, document_id)
+            if document_id not in noted:
+                meter.note(CHANGED_PASSAGE_NOTE, document_id)
+        self._changed.clear()
 
     def _cut(self, document_ids: set[str]) -> None:
         """Cut the documents that were not cut before."""

@@ -332,6 +332,7 @@ def test_a_damaged_trace_is_one_sentence(
     [
         ("tools = []\n", "has no tools"),
         ('of = ["bm25", "bm25"]\n', "names a retriever twice"),
+        ('of = ["a b", "a.b"]\n', "'a b' and 'a.b' would be one tool"),
         ('of = ["bm26"]\n', "bm26"),
         ("calls = 1\n", "calls"),
         ('tools = ["delete"]\n', "tools"),

@@ -493,3 +493,19 @@ def test_any_other_retriever_is_searched_until_enough_hits_match(name):
     check_dense(
         Filtered(Foreign(), CONDITIONS[name]), corpus(140), CONDITIONS[name], 10
     )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ({"a": 5}, r"^filter\.a: 5 is no condition \(give a text, several texts, or"),
+        ({"a": [1, "b"]}, r"^filter\.a: \[1, 'b'\] is no condition"),
+        ({"a": []}, r"^filter\.a: \[\] is no condition"),
+        ({"a": {"field": "b"}}, r"^filter\.a: {'field': 'b'} is no condition"),
+        (None, "^filter: None is no table of fields"),
+        ("ja", "^filter: 'ja' is no table of fields"),
+    ],
+)
+def test_odd_conditions_in_python_are_one_sentence(conditions, message):
+    with pytest.raises(InputError, match=message):
+        Filtered(Foreign(), conditions)

@@ -1,5 +1,6 @@
 """Models on this machine: vectors as the library's, tokens, and threads."""
 
+import json
 import re
 import shutil
 import time
@@ -216,6 +217,17 @@ def test_tokens_of_a_colbert_of_another_library_are_estimated(
     assert encoder.token_limit is None
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_tokens_of_a_colpali_model_are_estimated(models, tmp_path, role):
+    copy = shutil.copytree(models("colbert"), tmp_path / "model")
+    config = json.loads((copy / "config.json").read_text())
+    config["architectures"] = ["ColPaliForRetrieval"]
+    (copy / "config.json").write_text(json.dumps(config))
+    encoder = LateInteractionEncoder(str(copy), device="cpu")
+    assert not encoder.count(TEXTS, role).exact
+    assert encoder.token_limit is None
+
+
 def test_a_colbert_without_files_is_read_as_by_its_files(models):
     model = NamedObject.wrap(library(models, "attending"))
     encoder = LateInteractionEncoder(model, device="cpu")
@@ -234,9 +246,10 @@ def test_a_colbert_without_files_is_read_as_by_its_files(models):
         "tokenizer.json",
         "sentence_bert_config.json",
         "config_sentence_transformers.json",
+        "config.json",
     ],
 )
-@pytest.mark.parametrize("content", ["", '{"model":'])
+@pytest.mark.parametrize("content", ["", '{"model":', "[]"])
 def test_a_damaged_file_of_a_model_is_one_sentence(models, tmp_path, name, content):
     copy = shutil.copytree(models("colbert"), tmp_path / "model")
     (copy / name).write_text(content)

@@ -80,6 +80,10 @@ def test_a_value_without_the_name_of_its_option_is_refused(make, message):
         (Endpoint, {**ENDPOINT, "url": "ftp://x"}, "is an invalid URL"),
         (Endpoint, {**ENDPOINT, "body": {"q": "x"}}, "{query} is missing"),
         (StoreOptions, {"location": "ftp://host"}, "'ftp://host' names no store"),
+        (StoreOptions, {"location": "http://"}, "'http://' is an invalid URL"),
+        (StoreOptions, {"location": "grpc://h:port"}, "'grpc://h:port' is an invalid"),
+        (StoreOptions, {"location": "http://h:99999"}, "'http://h:99999' is an inv"),
+        (StoreOptions, {"location": "http://[::1"}, "'…' is an invalid URL"),
         (
             StoreOptions,
             {"location": "memory"},

@@ -156,6 +156,23 @@ def test_a_filter_applies_to_passages() -> None:
     assert {passage.document for passage in ranking.passages or ()} == {"one", "three"}
 
 
+def test_a_changed_passage_is_noted_once_in_a_search(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter searches again for more hits; a later search has notes of its own."""
+    name = module(
+        tmp_path,  # type: ignore[arg-type]
+        monkeypatch,
+        "def cut(text):\n    return ['Pears: ' + text]\n",
+    )
+    retriever = Filtered(BM25(chunk={"call": f"{name}:cut"}), {"kind": "b"})  # type: ignore[arg-type]
+    retriever.index(DOCUMENTS, Meter())
+    for query, expected in (("pears", ("three",)), ("nothing", ())):
+        meter = Meter()
+        retriever.search([Query("q", query)], 1, meter)
+        assert meter.notes().get("changed-passage", ()) == expected
+
+
 def test_rankings_of_fewer_or_other_documents_keep_their_passages() -> None:
     passages = [Passage("a", 0, 9, 3, 0.9), Passage("b", 0, 9, 3, 0.2)]
     ranking = ranked(["a", "b"], [0.9, 0.2]).with_passages(passages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -305,12 +306,25 @@ def test_weights_that_do_not_fit_are_refused(keys, message):
         ),
         ({"weights": (0, 0)}, "^weights: are all 0"),
         ({"minimum": (0, -1)}, "^minimum: has no effect on rrf"),
+        (
+            {"method": "convex", "weights": (1, -1)},
+            r"^weights: -1 is not allowed \(give 0 or more\)$",
+        ),
+        ({"weights": (math.nan, 1)}, "^weights: nan is not"),
+        ({"weights": "ab"}, "^weights: 'a' is not"),
+        ({"constant": -1}, r"^constant: -1 is not allowed \(give more than 0\)$"),
+        ({"method": "convex", "minimum": (0, math.inf)}, "^minimum: inf is not"),
         ({"method": "rff"}, r"^method: 'rff' .* \(did you mean 'rrf'\?\)$"),
     ],
 )
 def test_a_fusion_made_in_python_refuses_what_does_not_fit_its_parts(options, message):
     with pytest.raises(InputError, match=message):
         Fused([BM25(), BM25(b=0.5)], **options)
+
+
+def test_a_fusion_of_given_rankings_refuses_weights_without_a_sum():
+    with pytest.raises(InputError, match=r"^weights: are all 0"):
+        Fused((), "convex", weights=(0, 0))
 
 
 ODD = " %\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003\u2028\u2029\u3000"

@@ -497,3 +497,9 @@ def test_only_a_service_that_has_answered_is_retried_for_long(
         1,
         21,
     ]
+
+
+@pytest.mark.parametrize("name", ["ключ", "a b", "", "a:b"])
+def test_a_header_with_an_impossible_name_is_one_sentence(name):
+    with pytest.raises(InputError, match=f"headers.*{name!r} is not the name of a"):
+        OpenAIEncoder("m", base_url="http://127.0.0.1:9/v1", headers={name: "x"})

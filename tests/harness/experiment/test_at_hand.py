@@ -78,6 +78,14 @@ def test_a_mirror_of_the_hub_is_reached_at_its_port(monkeypatch, endpoint, port)
     assert weights.hub_problem() == ""
 
 
+@pytest.mark.parametrize("endpoint", ["mirror.example", "http://mirror.example:port"])
+def test_a_mirror_that_is_no_address_is_named(monkeypatch, endpoint):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    reason = f"HF_ENDPOINT: '{endpoint}' is an invalid URL (write https://host/path)"
+    assert weights.hub_problem() == reason
+
+
 @pytest.mark.parametrize(
     ("make", "table", "sentence"),
     [

@@ -148,6 +148,13 @@ def test_a_text_that_a_file_repeats_hides_no_other(tmp_path):
         ),
         ("v", None, [[1, 2, 3], [1, 2, 3]], "holds vectors of several widths"),
         ("v", None, [[1, 2], [np.nan, 2]], "holds a vector that is not finite"),
+        (
+            "v",
+            {"fingerprint": "m-1", "role": "document"},
+            None,
+            "is no manifest of vectors",
+        ),
+        ("v", ["dense"], None, "is no manifest of vectors"),
         ("v", {}, None, "holds no vectors"),
         ("none", None, None, "cannot be reached"),
         ("nope://x", None, None, "cannot be opened"),
