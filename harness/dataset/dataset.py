@@ -85,7 +85,7 @@ class Dataset:
     """Starts a new pass over the corpus, in file order."""
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return the documents with these ids, unknown ids are missing."""
+        """Return the documents with these ids; unknown ids are missing."""
         document_ids = set(ids)
         return {doc.id: doc for doc in self.documents() if doc.id in document_ids}
 
