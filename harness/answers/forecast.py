@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from harness.answers.ask_judge import ask_judge, claim_pairs, texts_to_split
 from harness.answers.case import build_cases
-from harness.answers.chat_forecast import ASSUMED_CLAIMS, ForecastChat
+from harness.answers.chat_forecast import ForecastChat
 from harness.answers.declared_judge import build_judge, judge_chat
 from harness.answers.inputs import AnswerInputs, read_answer_inputs
 from harness.answers.judge import Judge, identity_of
-from harness.english import count_of
 from harness.records.judge_files import RESERVED_SYSTEM_NAMES, read_readings
 from harness.records.judge_readings import ClaimPassage, JudgeReadings
 from retrievers.cache import Cache, default_cache_path
@@ -37,19 +36,6 @@ class JudgingForecast(NamedTuple):
     """Number of requests of all tasks; None for a local judge."""
     tokens: int | None
     usd: float | None
-
-    def sentence(self) -> str:
-        """The output of `harness answers judge --plan`."""
-        extraction = f"claims to extract from {count_of(self.texts, 'text')} first"
-        verdicts = count_of(self.verdicts, "verdict")
-        work = f"{self.judge}: {verdicts} to give; {extraction}"
-        if self.calls is None:
-            return work + "; on this machine"
-        cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
-        assumption = f", assumed to make {ASSUMED_CLAIMS}" if self.texts else ""
-        requests = count_of(self.calls, "request")
-        tokens = f"about {self.tokens:,} tokens for all tasks, replies at their longest"
-        return f"{work}{assumption}; {requests} and {tokens}, {cost}"
 
 
 def forecast_judging(

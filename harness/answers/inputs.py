@@ -1,13 +1,11 @@
 """An experiment with its answers."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.answers.systems import System, read_systems
 from harness.dataset import load_dataset
-from harness.english import count_of, count_queries
 from harness.experiment import JudgeConfig, LoadedExperiment, load
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
@@ -41,6 +39,7 @@ class SystemCounts(NamedTuple):
     empty: int
     """Number of empty answers in the file."""
     without_contexts: int
+    """Number of answers in the file without contexts."""
 
 
 def read_answer_inputs(
@@ -54,7 +53,9 @@ def read_answer_inputs(
         allow_code: whether the experiment may name Python code.
 
     Raises:
-        InputError: with every problem; or no query has a reference answer or claims.
+        InputError: with every problem of the experiment; if it has none, of the data
+            set; if that has none, of the answers. Or no query has a reference answer or
+            claims, and nothing can be measured by them.
     """
     loaded = load(experiment, allow_code=allow_code)
     dataset = load_dataset(
@@ -80,26 +81,6 @@ def read_answer_inputs(
         tuple(systems),
         ignored_queries=len(queries) - len(measured_queries),
     )
-
-
-def answer_count_lines(inputs: AnswerInputs) -> Iterator[str]:
-    """The output of `harness answers check`."""
-    claim_count = sum(len(query.reference.claims) for query in inputs.queries)
-    claims = count_of(claim_count, "claim")
-    answer_count = sum(bool(query.reference.answers) for query in inputs.queries)
-    answers = count_of(answer_count, "reference answer")
-    yield (
-        f"{inputs.loaded.dataset.path}: {count_queries(len(inputs.queries))} "
-        f"to measure: {answers}, {claims}; with neither, ignored: "
-        f"{inputs.ignored_queries:,}"
-    )
-    for counts in count_answers(inputs):
-        yield (
-            f"{counts.system}: {count_of(counts.answers, 'answer')}, "
-            f"{counts.missing:,} missing (each counts as an empty answer), "
-            f"{counts.empty:,} empty, {counts.without_contexts:,} without contexts"
-        )
-    yield "no problem found"
 
 
 def count_answers(inputs: AnswerInputs) -> list[SystemCounts]:

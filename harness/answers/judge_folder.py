@@ -38,7 +38,7 @@ class VerdictCounts(NamedTuple):
     """Number of replies of a server that supports no schema, in this call."""
 
     def lines(self) -> Iterator[str]:
-        """The output of `harness answers judge`."""
+        """Yield the counts in words: what `harness answers judge` prints, and notes."""
         yield (
             f"{self.judge}: {count_of(self.verdicts, 'verdict')}, "
             f"{self.unreadable:,} unreadable (undefined, never 0)"

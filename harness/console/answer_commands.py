@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from harness.console import options as shared
+from harness.console.answers_text import (
+    answer_count_lines,
+    judging_forecast_sentence,
+)
 from harness.console.output import print_result
 from harness.console.results_text import print_scores
 
@@ -50,20 +54,17 @@ def check_answers_command(
     no_code: shared.NoCode = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """List every problem in files of answers, and what will be counted."""
-    from harness.answers.inputs import (
-        answer_count_lines,
-        count_answers,
-        read_answer_inputs,
-    )
+    """List the problems in files of answers, and what will be counted."""
+    from harness.answers.inputs import count_answers, read_answer_inputs
 
     inputs = read_answer_inputs(experiment, folder, allow_code=not no_code)
+    systems = count_answers(inputs)
     print_result(
-        answer_count_lines(inputs),
+        answer_count_lines(inputs, systems),
         as_json=as_json,
         queries=len(inputs.queries),
         without_reference=inputs.ignored_queries,
-        systems=count_answers(inputs),
+        systems=systems,
     )
 
 
@@ -85,7 +86,9 @@ def judge_answers_command(
 
     if plan:
         forecast = forecast_judging(experiment, folder, allow_code=not no_code)
-        print_result([forecast.sentence()], as_json=as_json, plan=forecast)
+        print_result(
+            [judging_forecast_sentence(forecast)], as_json=as_json, plan=forecast
+        )
         return
     judged = judge_answers_folder(
         experiment, folder, max_cost=max_cost, allow_code=not no_code

@@ -153,10 +153,11 @@ def export(
     """Write the merged labels as TREC qrels, or in the data set's own form; only
     people's where there are any.
     """  # noqa: D205
+    from harness.console.labelling_text import exported_labels_sentence
     from harness.dataset import DatasetReference, load_dataset
     from harness.labels.export_labels import export_labels
 
     reference = DatasetReference(Path(dataset), queries=tuple(queries or ()))
     labelled = load_dataset(reference)
     exported = export_labels(labelled, output, form, with_model=with_model)
-    print_lines(f"{output}: {exported.sentence()}")
+    print_lines(f"{output}: {exported_labels_sentence(exported)}")

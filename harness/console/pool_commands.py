@@ -153,8 +153,8 @@ def judge(
     as_json: shared.JsonOutput = False,
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""
+    from harness.console.labelling_text import repeats_sentence
     from harness.labels.chat_access import JudgeModel
-    from harness.labels.judging_order import repeats_sentence
     from harness.labels.judging_page import write_judging_page
     from harness.labels.model_judge import ModelJudgingOptions
     from harness.labels.pool import read_pool
@@ -210,7 +210,11 @@ def _judge_by_model(
     as_json: bool,
 ) -> None:
     """Judge a pool by a model; with `plan`, only print what that would take."""
-    from harness.labels.chat_access import chat_forecast_sentence, open_chat
+    from harness.console.labelling_text import (
+        chat_forecast_sentence,
+        model_judging_sentence,
+    )
+    from harness.labels.chat_access import open_chat
     from harness.labels.model_judge import forecast_pool_judging, judge_by_model
 
     with open_chat(model) as (chat, meter):
@@ -221,7 +225,7 @@ def _judge_by_model(
             return
         judged = judge_by_model(pool_to_judge, path, chat, meter, options=options)
     print_result(
-        [f"{path}: {judged.sentence()}"],
+        [f"{path}: {model_judging_sentence(judged)}"],
         as_json=as_json,
         path=str(path),
         **judged._asdict(),

@@ -54,10 +54,11 @@ def draft(
     """Let a model write queries from sampled documents, and write the page on which a
     person keeps or drops them.
     """  # noqa: D205
+    from harness.console.labelling_text import chat_forecast_sentence
     from harness.console.listed_lines import read_listed_lines
     from harness.dataset import parse_reference
     from harness.dataset.load import load_documents
-    from harness.labels.chat_access import JudgeModel, chat_forecast_sentence, open_chat
+    from harness.labels.chat_access import JudgeModel, open_chat
     from harness.labels.draft_queries import (
         draft_prompts,
         draft_queries,

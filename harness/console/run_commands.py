@@ -230,10 +230,11 @@ def init(
     dataset_options: DatasetOptions,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
+    from harness.console.init_text import new_experiment_lines
     from harness.init.write_experiment import write_experiment
 
     experiment = write_experiment(dataset_reference(folder, dataset_options), output)
-    print_lines(*experiment.lines())
+    print_lines(*new_experiment_lines(experiment))
 
 
 def export(

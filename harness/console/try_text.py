@@ -88,7 +88,7 @@ def _suffix_counts(paths: Sequence[str]) -> str:
 
 def judged_lines(trial: JudgedTrial) -> Iterator[str]:
     """Yield what the questions can show, what is left to judge, and what to type."""
-    from harness.without_labels.verdict_size import verdict_size_sentences
+    from harness.console.verdict_size_text import verdict_size_sentences
 
     if trial.merged is not None:
         labels = count_of(trial.merged.judgment_count, "label")
@@ -100,8 +100,12 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
     command = f"harness try {quote(trial.folder.documents.as_posix())}"
     judging = trial.judging
     if judging.remaining:
-        effort = judging.sentence(trial.questions)
-        yield f"{effort}: no names, three keys, saved as you go"
+        effort = [
+            count_of(trial.questions, "question"),
+            f"{count_of(judging.remaining, 'label')} to give",
+            f"about {count_of(judging.minutes, 'minute')}",
+        ]
+        yield f"{', '.join(effort)}: no names, three keys, saved as you go"
         yield f"page: {judging.page.resolve().as_uri()}"
         yield "when you have judged, export the labels; then:"
         yield f"  {command} --labels ~/Downloads/judgments.jsonl"

@@ -6,7 +6,6 @@ if anything fails, nothing new is left. `template` has the text.
 
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from pathlib import Path
 from harness.build.extras import all_extras_named
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
 from harness.dataset.extras import missing_dataset_extras
-from harness.english import count_of
 from harness.init import spans
 from harness.init.find_files import find_files
 from harness.init.returned_run import (
@@ -30,17 +28,13 @@ from harness.init.spans_folder import spans_to_folder
 from harness.init.template import (
     ExperimentDraft,
     experiment_text,
-    labelled_queries_text,
 )
-from harness.wording.reading import column_lines, reading_line
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors
 from retrievers.texts.languages import load_language_model
 
 LANGUAGE_SAMPLE = 200
 """Documents that are read to detect the language."""
-FEW_QUERIES = 25
-"""With fewer queries, most differences stay undecided."""
 MAX_NAME_LENGTH = 64
 """Characters that the name of an experiment may have."""
 
@@ -55,54 +49,6 @@ class NewExperiment:
     """Files of labels that are ignored, since other files have the same queries."""
     dropped_labels: int = 0
     """Number of labels of unknown documents, and of unknown queries, that it drops."""
-
-    def lines(self) -> Iterator[str]:
-        """Yield lines about the data set, and the next steps."""
-        yield from self._dataset_lines()
-        path = self.path.as_posix()
-        # A leading hyphen would be read as an option.
-        argument = shlex.quote(f"./{path}" if path.startswith("-") else path)
-        mapping = ""
-        if self.dataset.tables:
-            mapping = " with this mapping; change it there, or by --columns"
-        yield f"wrote {path}{mapping}; next:"
-        yield f"  harness check {argument}"
-        yield f"  harness run {argument}"
-        if not self.dataset.labels:
-            command = f"harness pool {shlex.quote(f'results/{self.path.stem}')}"
-            yield f"  {command}    what to judge; docs/labels.md shows the whole way"
-
-    def _dataset_lines(self) -> Iterator[str]:
-        dataset = self.dataset
-        documents = count_of(dataset.document_count, "document")
-        queries = labelled_queries_text(dataset)
-        yield f"{dataset.path}: {dataset.format}, {documents}, {queries}"
-        unread = reading_line(dataset)
-        if unread:
-            yield unread
-        yield from column_lines(dataset)
-        repeats = len(dataset.data_quality.get("repeated-row", ()))
-        blank = len(dataset.data_quality.get("blank-query", ()))
-        if repeats or blank:
-            counts = [f"{repeats:,} that repeat an earlier one"] if repeats else []
-            counts += [f"{blank:,} blank"] if blank else []
-            yield f"rows of queries that are not used: {', '.join(counts)}"
-        if self.dropped_labels:
-            yield _dropped_labels_line(self.dropped_labels)
-        for query in dataset.data_quality.get("lost-query", ()):
-            yield f"a query loses all its labels: {query}"
-        if dataset.found_column is not None:
-            yield (
-                f"column {dataset.found_column.column!r} is read as the labels, "
-                "because of its name; change it with --columns"
-            )
-        if self.repeated_files:
-            yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"
-        count = len(dataset.queries)
-        if dataset.labels and count < FEW_QUERIES:
-            subject = "query is" if count == 1 else "queries are"
-            expectation = "unless the differences are large"
-            yield f"{count} {subject} too few for a verdict, {expectation}"
 
 
 def write_experiment(
@@ -230,12 +176,3 @@ def _load_with_dropped_labels(reference: DatasetReference) -> tuple[Dataset, int
     unknown_documents = len(quality.get("dangling-document", ()))
     unknown_queries = len(quality.get("dangling-query", ()))
     return dataset, unknown_documents + unknown_queries
-
-
-def _dropped_labels_line(count: int) -> str:
-    """Return how many labels are skipped, and why."""
-    reason = "name a missing document or query and are skipped"
-    if count == 1:
-        reason = "names a missing document or query and is skipped"
-    remedy = 'dangling = "drop"; without it, each is an error'
-    return f"{count_of(count, 'label')} {reason} ({remedy})"

@@ -1,20 +1,25 @@
 """How far judges agree.
 
 Judgments are compared by pair of query and document, in the first round: each two
-judges, all together, and each judge with their own second round. Labellers of ordered
-lists are compared in twos alone. The measures are in `harness.stats.kappa`; intervals
-come from drawing queries.
+judges, all together, and each judge with their own second round; adjudications do not
+count. Labellers of a data set's files are compared in twos alone. The measures are in
+`harness.stats.kappa`; intervals come from drawing queries.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from harness.dataset import DatasetReference, load_dataset, parse_reference
+from harness.dataset import (
+    DatasetReference,
+    Labels,
+    load_dataset,
+    parse_reference,
+)
 from harness.dataset.judgment import (
     JUDGMENT_GRADES,
     JUDGMENTS_FILE,
@@ -25,6 +30,7 @@ from harness.dataset.judgment import (
 from harness.labels.disputes import Dispute, model_disputes, people_disputes
 from harness.stats.kappa import (
     AgreementEstimate,
+    MeasurementLevel,
     bootstrap_agreement,
     cohen_kappa,
     coincidence_table,
@@ -52,11 +58,11 @@ class PairOfJudges(NamedTuple):
     kappa: AgreementEstimate
     """Cohen's kappa."""
     weighted: AgreementEstimate | None
-    """Cohen's kappa with quadratic weights; None for lists, which have no grades."""
+    """Cohen's kappa with quadratic weights; None for a data set's labellers."""
     positive: AgreementEstimate
     """Dice coefficient of the documents that each called relevant."""
     rbo: float | None
-    """The mean rank-biased overlap of ordered lists; None for grades."""
+    """The mean rank-biased overlap of ordered lists; None without such lists."""
     table: tuple[tuple[int, ...], ...]
     """Confusion: rows are the first judge's grades, columns the second's."""
 
@@ -65,6 +71,7 @@ class AllJudges(NamedTuple):
     """The agreement of all judges together: Krippendorff's alpha at three levels."""
 
     judges: tuple[str, ...]
+    """Every judge with a grade, also one who shares no pair."""
     nominal: AgreementEstimate
     ordinal: AgreementEstimate
     interval: AgreementEstimate
@@ -92,7 +99,10 @@ class AgreementReport(NamedTuple):
     themselves: tuple[SelfAgreement, ...]
     """Each judge with their own earlier grades."""
     disputed: tuple[Dispute, ...]
-    """Pairs on which people differ by two grades or more."""
+    """Pairs of the sample on which people differ by two grades or more.
+
+    Without those that somebody has adjudicated.
+    """
     apart: tuple[Dispute, ...] = ()
     """Pairs on which people and a model differ by two grades or more."""
 
@@ -232,9 +242,7 @@ def _compare_all(ratings: RatingsByJudge) -> AllJudges:
     )
 
 
-def _alpha(
-    tables: Floats, level: Literal["nominal", "ordinal", "interval"]
-) -> AgreementEstimate:
+def _alpha(tables: Floats, level: MeasurementLevel) -> AgreementEstimate:
     alpha = partial(krippendorff_alpha, categories=JUDGMENT_GRADES, level=level)
     return bootstrap_agreement(alpha, tables)
 
@@ -267,24 +275,26 @@ def self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
 
 
 def _compare_labellers(folder: Path) -> list[PairOfJudges]:
-    """Return the agreement of the labellers of a folder's files of lists.
+    """Return the agreement of the labellers of a folder's files of queries.
+
+    If a labeller has a query in several files, the last file counts.
 
     Raises:
         InputError: there are no two labellers of the same query.
     """
-    lists: dict[str, dict[str, tuple[str, ...]]] = {}
+    labels_by_judge: dict[str, dict[str, Labels]] = {}
     document_count = 0
     for file in sorted(folder.glob("*.json")):
         dataset = load_dataset(DatasetReference(folder, queries=(file.name,)))
         document_count = dataset.document_count
         for query_id, labels in dataset.labels.items():
             if labels.labelled_by:
-                labeller_lists = lists.setdefault(labels.labelled_by, {})
-                labeller_lists[query_id] = labels.relevant
+                by_query = labels_by_judge.setdefault(labels.labelled_by, {})
+                by_query[query_id] = labels
     compared = [
-        _compare_lists(lists, a, b, document_count)
-        for a, b in combinations(sorted(lists), 2)
-        if not lists[a].keys().isdisjoint(lists[b])
+        _compare_relevant(labels_by_judge, a, b, document_count)
+        for a, b in combinations(sorted(labels_by_judge), 2)
+        if not labels_by_judge[a].keys().isdisjoint(labels_by_judge[b])
     ]
     if not compared:
         remedy = (
@@ -297,27 +307,32 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
     return compared
 
 
-def _compare_lists(
-    lists: Mapping[str, Mapping[str, tuple[str, ...]]],
+def _compare_relevant(
+    labels_by_judge: Mapping[str, Mapping[str, Labels]],
     a: str,
     b: str,
     document_count: int,
 ) -> PairOfJudges:
     """Return the agreement of two labellers on the queries that both have, one or more.
 
-    Documents outside a list count as 0.
+    All that is not relevant counts as 0. Only lists have an order to compare.
     """
     tables: list[list[list[int]]] = []
     overlaps: list[float] = []
-    for query_id, list_a in lists[a].items():
-        if query_id not in lists[b]:
+    for query_id, labels_a in labels_by_judge[a].items():
+        if query_id not in labels_by_judge[b]:
             continue
-        list_b = lists[b][query_id]
-        both = len({*list_a} & {*list_b})
-        only_a = len({*list_a} - {*list_b})
-        only_b = len({*list_b} - {*list_a})
+        labels_b = labels_by_judge[b][query_id]
+        relevant_a = set(labels_a.relevant)
+        relevant_b = set(labels_b.relevant)
+        both = len(relevant_a & relevant_b)
+        only_a = len(relevant_a - relevant_b)
+        only_b = len(relevant_b - relevant_a)
         neither = document_count - both - only_a - only_b
         tables.append([[neither, only_b], [only_a, both]])
-        overlaps.append(rank_overlap(list_a, list_b).extrapolated)
+        if labels_a.ranked is not None and labels_b.ranked is not None:
+            overlaps.append(rank_overlap(labels_a.ranked, labels_b.ranked).extrapolated)
     agreement = _agreement_of_tables(a, b, np.array(tables, dtype=np.float64))
+    if not overlaps:
+        return agreement
     return agreement._replace(rbo=float(np.mean(overlaps)))

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from harness.english import count_of
 from harness.experiment import unset_variables
 from retrievers.cache import Cache, default_cache_path
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.services.chat import Chat
-from retrievers.services.chat_model import ChatForecast, ChatModel
+from retrievers.services.chat_model import ChatModel
 
 
 class JudgeModel(NamedTuple):
@@ -56,21 +55,6 @@ def open_chat(judge_model: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
         meter = Meter(budget=Budget(judge_model.max_cost))
         yield Chat(model, cache), meter
     meter.budget.check("replies so far are kept")
-
-
-def chat_forecast_sentence(forecast: ChatForecast) -> str:
-    """Return the forecast as a sentence."""
-    if forecast.usd is None:
-        price = "at an unknown price (--price IN,OUT)"
-    elif forecast.calls and forecast.usd == 0:
-        # A server on this machine is free unless a price is given.
-        price = "at no price (--price IN,OUT)"
-    else:
-        price = f"about ${forecast.usd:.4f}"
-    prompts = count_of(forecast.prompts, "prompt")
-    calls = count_of(forecast.calls, "call")
-    tokens = f"about {forecast.tokens:,} tokens with replies at their longest"
-    return f"{prompts}, {forecast.cached:,} of them cached: {calls}, {tokens}, {price}"
 
 
 class _Prices(NamedTuple):

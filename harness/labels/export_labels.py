@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from harness.dataset import MODEL_LABELLER_PREFIX, Dataset, Labels
 from harness.dataset.judgment import JUDGMENTS_FILE, read_judgments
-from harness.english import count_of
 from harness.labels.pool import check_new_file
 from harness.scoring.grades import deciding_labels
 from retrievers.errors import InputError, Problem
@@ -27,23 +26,6 @@ class ExportedLabels(NamedTuple):
     """Number of queries that a model judged, completely or in part."""
     omitted_query_count: int
     """Number of queries of a model that are omitted, because people judged others."""
-
-    def sentence(self) -> str:
-        """Return the result as a sentence."""
-        by_model = ""
-        if self.model_query_count:
-            by_model = (
-                f", {self.model_query_count:,} of them judged by a model, "
-                "completely or in part"
-            )
-        omitted = ""
-        if self.omitted_query_count:
-            omitted = (
-                f"; {self.omitted_query_count:,} that a model judged are omitted "
-                "(--with-model writes them too)"
-            )
-        queries = count_of(self.people_query_count + self.model_query_count, "query")
-        return f"labels of {queries}{by_model}{omitted}"
 
 
 def export_labels(

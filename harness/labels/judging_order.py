@@ -8,7 +8,6 @@ import math
 from typing import NamedTuple
 
 from harness.dataset.judgment import JudgeKind, Judgment
-from harness.english import count_of
 from harness.labels.pool import Pool, PooledDocument, PooledQuery, shuffle_key
 
 REPEATED_SHARE = 0.1
@@ -78,13 +77,6 @@ def judging_order(
         order += [pair for pair in pairs if pair.query == query]
         order += repeats_by_query.get(query, ())
     return order
-
-
-def repeats_sentence(pool: Pool) -> str:
-    """Return how many pairs a person judges twice, and the number of labels in all."""
-    judgments = len(judging_order(pool))
-    repeats = judgments - pool.pair_count
-    return f"{repeats:,} of them twice, which makes {count_of(judgments, 'label')}"
 
 
 def round_pairs(pool: Pool, number: int) -> list[OrderedPair]:

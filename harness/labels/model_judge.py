@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset.judgment import Judgment, read_judgments
-from harness.english import count_of
 from harness.labels.judging_order import (
     JudgeSignature,
     OrderedPair,
@@ -63,21 +62,6 @@ class ModelJudging(NamedTuple):
     """Pairs that were judged by the start of a document, as their notes state."""
     without_schema: int = 0
     """Replies of a server that supports no schema."""
-
-    def sentence(self) -> str:
-        """Return the counts in words."""
-        requested = count_of(self.asked, "pair")
-        sentence = (
-            f"{requested} requested, {self.cached:,} from the cache: "
-            f"{self.graded:,} graded, {self.unreadable:,} unreadable "
-            f"and {self.declined:,} declined (null, never 0)"
-        )
-        if self.truncated:
-            reason = "by the start of a longer document (--longest)"
-            sentence += f"; {self.truncated:,} {reason}"
-        if self.without_schema:
-            sentence += f"; {self.without_schema:,} replies came without a schema"
-        return sentence
 
 
 class ModelJudgingOptions(NamedTuple):

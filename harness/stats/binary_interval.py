@@ -19,12 +19,14 @@ MAX_FULL_COUNT = 60
 """Largest number of coins whose counts are summed in full."""
 TIE_SLACK = 1e-12
 """Float noise of a count that is a whole number."""
+LEVEL_SLACK = 1e-12
+"""Float noise of a chance that equals the level, as a share of it."""
 WINDOW_DEVIATIONS = 7.7
 """Standard deviations of a binomial beyond which its mass is below 1e-14."""
 
 
 class PairCounts(NamedTuple):
-    """How two retrievers did on the same queries, by a measure of 0 and 1."""
+    """How often one of two sides won on the same queries, lost, or tied."""
 
     won: int
     lost: int
@@ -43,7 +45,8 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
     For a shift s the differences less s are flipped, and s is rejected if the two-sided
     p is at most alpha. Exact by the three counts: with i of the won, j of the lost and
     k of the tied queries flipped, a flip is as extreme as the observed signs if i - j
-    <= s (i + j + k). At 0 this is McNemar's test: 0 is in the interval exactly if that
+    <= s (i + j + k), for a shift below the difference; above it, won and lost are
+    swapped. At 0 this is McNemar's test: 0 is in the interval exactly if that
     test does not reject. Not estimable below two queries, or if all are won, all are
     lost, or all are tied.
 
@@ -57,6 +60,7 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
     low = _lower_end(counts, difference, alpha)
     # 0.0 - x, since -x can be -0.0, which would be printed.
     high = 0.0 - _lower_end(counts.swapped, -difference, alpha)
+    # Where the chance is near the level, its float noise must not decide.
     if mcnemar_p(counts) > alpha:
         low = min(low, 0.0)
         high = max(high, 0.0)
@@ -71,7 +75,7 @@ def mcnemar_p(counts: PairCounts) -> float:
 
 
 def _lower_end(counts: PairCounts, difference: float, alpha: float) -> float:
-    """Return the lowest shift that is not rejected.
+    """Return the lowest shift that is not rejected: -1 if none from there on is.
 
     The chance of a flip with i - j <= s (i + j + k) rises with s, and only at the
     shifts (i - j) / (i + j + k), one of which is the end.
@@ -86,11 +90,12 @@ def _lower_end(counts: PairCounts, difference: float, alpha: float) -> float:
         fitting_low=_fitting_ties(flips, ties, -1.0),
         fitting_high=_fitting_ties(flips, ties, difference),
     )
-    level = alpha / 2
+    level = alpha / 2 * (1 + LEVEL_SLACK)
     if bracket.chance(bracket.fitting_low) > level:
         return bracket.low
     if bracket.chance(bracket.fitting_high) <= level:
         return bracket.high
+    # Ties join in another order on each side of 0 (`first_shift_above`).
     if bracket.low < 0 < bracket.high:
         bracket.cut(0.0, level)
     middle = bracket.middle

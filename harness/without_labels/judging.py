@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.dataset.judgment import Judgment, read_judgments
-from harness.english import count_of
 from harness.evaluation.judging_pace import SECONDS_PER_KEY
 from harness.labels.draw_pool import PoolOptions, collect_material, draw_pool
 from harness.labels.judging_order import judging_order, pair_key
@@ -45,15 +44,6 @@ class JudgingState(NamedTuple):
     def minutes(self) -> int:
         """How many minutes the missing labels take, at least 1."""
         return max(1, round(self.remaining * SECONDS_PER_KEY / 60))
-
-    def sentence(self, questions: int) -> str:
-        """Return how much there is to judge."""
-        if not self.remaining:
-            return "all pairs are judged"
-        question_count = count_of(questions, "question")
-        label_count = count_of(self.remaining, "label")
-        minutes = count_of(self.minutes, "minute")
-        return f"{question_count}, {label_count} to give, about {minutes}"
 
 
 def write_trial_page(

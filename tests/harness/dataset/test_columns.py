@@ -18,6 +18,7 @@ from harness.console.dataset_arguments import (
     dataset_reference,
     parse_column_names,
 )
+from harness.console.init_text import new_experiment_lines
 from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.dataset.reference import declared_columns
 from harness.experiment import load as load_experiment
@@ -406,7 +407,7 @@ def test_check_reports_repeated_and_blank_rows(tmp_path):
 def test_init_reports_repeated_and_blank_rows(tmp_path):
     path = write_log(tmp_path / "d", REPEATED_LOG)
 
-    lines = write_experiment(path).lines()
+    lines = new_experiment_lines(write_experiment(path))
 
     assert (
         "rows of queries that are not used: 2 that repeat an earlier one, 3 blank"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from harness.console.init_text import new_experiment_lines
 from harness.dataset import DatasetReference
 from harness.dataset import load_dataset as load_data
 from harness.experiment import load
@@ -62,7 +63,7 @@ def beir(folder: Path, *splits: str) -> Path:
 def test_what_is_written_runs(tmp_path: Path, write) -> None:
     experiment = write_experiment(write(tmp_path / "my docs"))
     assert experiment.path == Path("my-docs.toml")
-    lines = list(experiment.lines())
+    lines = list(new_experiment_lines(experiment))
     assert (
         "6 documents, 6 labelled queries" in lines[0]
         and "  harness run my-docs.toml" in lines

@@ -518,6 +518,16 @@ def test_lists_for_other_queries_are_not_compared(tmp_path):
     assert "names no two labellers of the same query" in str(refused)
 
 
+def test_grades_of_labellers_have_no_order_to_compare(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}")
+    for person, relevant in (("ann", {"a": 0, "b": 2}), ("ben", ["b"])):
+        rows = [{"query": "what", "labelled_by": person, "relevant": relevant}]
+        (tmp_path / f"{person}.json").write_text(json.dumps(rows))
+    [pair] = measure_agreement([tmp_path]).pairs
+    assert (pair.positive.value, pair.rbo) == (1.0, None)
+
+
 def test_a_merge_lists_disputes_of_its_own_queries_alone(tmp_path):
     reference = two_files_of_queries(tmp_path)
     others = [judgment("r", "a", grade, judge) for grade, judge in ((0, "x"), (3, "y"))]

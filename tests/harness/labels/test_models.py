@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.labelling_text import model_judging_sentence
 from harness.dataset import load_dataset, parse_reference
 from harness.dataset.judgment import read_judgments
 from harness.dataset.load import load_documents
@@ -190,8 +191,8 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned():
         "",
         "read to 200 tokens",
     ]
-    assert "1 by the start of a longer document" in judging.sentence()
-    assert "2 replies came without a schema" in judging.sentence()
+    assert "1 by the start of a longer document" in model_judging_sentence(judging)
+    assert "2 replies came without a schema" in model_judging_sentence(judging)
 
 
 def test_an_instruction_in_a_document_stays_within_its_quotation():

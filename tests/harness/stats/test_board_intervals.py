@@ -180,6 +180,15 @@ def test_it_never_contradicts_mcnemars_test(won: int, tied: int) -> None:
     assert excludes_zero == (mcnemar_p(counts) <= 0.05)
 
 
+@pytest.mark.parametrize(("won", "lost", "tied"), [(3, 7, 0), (0, 3, 7), (5, 1, 2)])
+def test_a_test_that_rejects_at_its_very_level_leaves_zero_outside(
+    won: int, lost: int, tied: int
+) -> None:
+    counts = PairCounts(won, lost, tied)
+    interval = binary_interval(counts, mcnemar_p(counts))
+    assert not interval.low <= 0 <= interval.high
+
+
 def test_a_pair_that_hardly_differs_leaves_the_quantile_of_the_others_finite() -> None:
     rng = np.random.default_rng(1)
     first = rng.random(60)
