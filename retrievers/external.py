@@ -1,8 +1,8 @@
 """Retrievers with an index of their own.
 
 Services, functions and saved runs return ids, which are matched with the documents
-here; answers that cannot be right (no hit at all, unknown ids, distances in place of
-scores) end their retriever.
+here; too many unknown ids end their retriever. So do no hit at all and distances in
+place of scores, of services and functions: rising scores of a saved run are noted.
 """
 
 import sys
@@ -203,7 +203,7 @@ def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
         )
 
 
-def order_foreign_hits(
+def order_hits_of_packages(
     rankings_by_query: Mapping[str, Ranking],
     documents: KnownDocuments,
     depth: int,
@@ -211,14 +211,15 @@ def order_foreign_hits(
 ) -> dict[str, Ranking]:
     """Return the rankings of another package's retriever in our order, by query id.
 
-    They have at most `depth` hits, with the documents' own ids.
+    They are cut to `depth` hits; then their ids are matched as by `match_hit_ids`: up
+    to one in five may stay unknown.
 
     Raises:
         BackendError: a query has a document twice, or as by `match_hit_ids`.
 
     >>> rankings = {"q": ranked(["a", "b"], [1, 2])}
     >>> documents = KnownDocuments({"a", "b"})
-    >>> order_foreign_hits(rankings, documents, 1, Meter())["q"].doc_ids
+    >>> order_hits_of_packages(rankings, documents, 1, Meter())["q"].doc_ids
     ('b',)
     """
     for query_id, ranking in rankings_by_query.items():

@@ -1,4 +1,4 @@
-"""The commands on cached vectors."""
+"""The commands on stored vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.console.completion import complete_fingerprints
 from harness.console.output import print_lines, print_result
 from harness.english import count_of
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.options.placeholders import redact_url_users
+from retrievers.options.placeholders import expand, redact_url_users
 
 if TYPE_CHECKING:
     from retrievers.stores.connection import Connection
@@ -144,15 +144,15 @@ def _open_server(url: str, key: str | None) -> closing[Connection]:
         InputError: the variable is not set, or the URL is not that of a server.
     """
     from retrievers.stores.connection import Connection
-    from retrievers.stores.options import StoreOptions
+    from retrievers.stores.options import SERVER_SCHEMES, StoreOptions
 
-    if key is not None and not os.environ.get(key):
-        raise InputError(Problem("--key", f"{key} is not set in the environment"))
-    options = StoreOptions(location=url, api_key=os.environ[key] if key else None)
-    if not options.on_server:
+    if not str(expand(url)).startswith(SERVER_SCHEMES):
         problem = f"{url!r} is not a server"
         remedy = "http://…, https://…, grpc://… or grpcs://…"
         raise InputError(Problem("--store", problem, remedy))
+    if key is not None and not os.environ.get(key):
+        raise InputError(Problem("--key", f"{key} is not set in the environment"))
+    options = StoreOptions(location=url, api_key=os.environ[key] if key else None)
     return closing(Connection(options))
 
 
@@ -217,8 +217,8 @@ def import_vectors_command(
     with Cache(default_cache_path()) as cache:
         imported = import_vectors(cache, url)
     lines = [
-        f"{model.rows:>10,} rows  {model.role:<8}  {model.fingerprint}, "
-        f"{model.known:,} known"
+        f"{model.rows:>10,} new  {model.role:<8}  {model.fingerprint}, "
+        f"{model.known:,} known before"
         for model in imported
     ]
     rows = [model._asdict() for model in imported]

@@ -91,7 +91,7 @@ class PooledQuery(StrictTable):
     query_id: str
     query: str
     inclusion: float = Field(gt=0, le=1)
-    """The sampling probability of the query."""
+    """The probability that the query is in the sample."""
     documents: tuple[PooledDocument, ...] = Field(strict=False)
     """Not strict, since JSON has lists and no tuples."""
 
@@ -118,7 +118,7 @@ def build_pooled_query(
 
 
 class PoolDesign(StrictTable):
-    """How a pool was drawn."""
+    """How a pool was drawn; of disputes, or of drafts, depth and seed say nothing."""
 
     depth: int
     """Number of documents taken from each ranking."""
@@ -127,11 +127,15 @@ class PoolDesign(StrictTable):
     population: int
     """Number of queries to draw from."""
     sampled: int
-    """Number of queries drawn, including those without a document to judge."""
-    design: JudgmentDesign = "sample"
-    """Why its pairs are judged: a sample (also for --next-look), or a dispute.
+    """Number of queries drawn, including those without a document to judge.
 
-    "next" is of an earlier version, and its judgments are no labels.
+    For --next-look without those that are labelled, which `inclusion` counts.
+    """
+    design: JudgmentDesign = "sample"
+    """Why its pairs are judged.
+
+    "sample" (also for --next-look), or "adjudication": people disagreed. "next" is of
+    an earlier version, and its judgments are no labels.
     """
     audience: Literal["human", "llm"] = "human"
     """Who will judge; pairs they have judged are left out."""
@@ -242,7 +246,7 @@ def read_pool(path: Path) -> Pool:
 
 
 def shuffle_key(seed: int, *ids: str) -> bytes:
-    """Return the sort key of a query, or of a document of a query, for a seed."""
+    """Return a sort key that looks random, and is the same for a seed and ids."""
     joined = "\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(joined).digest()
 

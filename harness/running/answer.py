@@ -13,7 +13,7 @@ from harness.running.kept_passages import keep_passages
 from harness.running.replayed import ReplayedRetriever, StageResult, replay_costs
 from retrievers import is_built_in
 from retrievers.errors import BackendError
-from retrievers.external import known_documents, order_foreign_hits
+from retrievers.external import known_documents, order_hits_of_packages
 from retrievers.meter import Meter
 from retrievers.resources import Resources
 from retrievers.types import (
@@ -166,7 +166,7 @@ def _index_and_search(
         documents = known_documents(corpus)
         depth = context.depth + spare_hits
         with meter.stage_by_default("search"):
-            answers = order_foreign_hits(answers, documents, depth, meter)
+            answers = order_hits_of_packages(answers, documents, depth, meter)
     if spare_hits:
         answers = {
             query_id: without_documents(ranking, left_out[query_id], context.depth)

@@ -15,7 +15,7 @@ from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
 from harness.pipeline import run
 from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
-from retrievers.external import order_foreign_hits
+from retrievers.external import order_hits_of_packages
 from retrievers.files.trec_files import write_trec_run
 from retrievers.function import Function
 from retrievers.ids import KnownDocuments
@@ -419,7 +419,9 @@ def test_distances_of_a_function_are_refused_over_all_queries():
 def test_a_foreign_ranking_keeps_what_an_agent_did():
     trace = Trace((), calls=1, tokens=2, usd=0.0, seconds=0.1, end="answer")
     ranking = ranked(["a", "b"], [1, 2]).with_trace(trace)
-    ordered = order_foreign_hits({"q": ranking}, KnownDocuments({"a", "b"}), 1, Meter())
+    ordered = order_hits_of_packages(
+        {"q": ranking}, KnownDocuments({"a", "b"}), 1, Meter()
+    )
     assert ordered["q"].trace == trace
 
 
