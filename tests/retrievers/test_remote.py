@@ -383,8 +383,8 @@ def test_a_fault_that_stays_ends_in_one_message_when_patience_does(
         model = encoder(
             service, provider, patience=0.5, timeout=0.5 if fault == "slow" else 60
         )
-        retries = refused_embedding(model, message, cache)
-    assert retries > 0 or fault == "slow"  # which outlasts patience at once
+        refused_embedding(model, message, cache)
+        assert provider.requests
 
 
 def test_a_server_without_index_is_refused_at_its_first_reply():
