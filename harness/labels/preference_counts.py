@@ -45,13 +45,16 @@ class LabelAgreement(NamedTuple):
 
     measure: str
     difference: float
-    """The mean of `a` minus that of `b`, over all labelled queries.
+    """The mean of `a` minus that of `b`, over the queries of which both have a value.
 
     Of a measure for which less is better, the mean of `b` minus that of `a`: above 0
     means that labels prefer `a`.
     """
-    is_shown: bool
-    """Whether the comparison by labels shows a difference."""
+    is_shown: bool | None
+    """Whether the comparison by labels shows a difference.
+
+    None if the experiment does not compare the two: its baseline is another.
+    """
     both: int
     """Number of queries with a preference, and with a difference by labels."""
     agreeing: int
@@ -145,7 +148,7 @@ def count_preferences(
         self_agreement=_self_agreement(compared, files),
         look=look,
         earlier=earlier,
-        labels=_label_agreement(results, design, signs),
+        labels=label_agreement(results, design, signs),
     )
 
 
@@ -154,7 +157,8 @@ def _compared_by(
 ) -> list[ComparedRankings]:
     """Return the rankings that were compared; refuse answers about others.
 
-    One row suffices: `read_preferences` takes only files of one comparison.
+    One row suffices: `read_preferences` takes only files of one comparison, none of
+    them empty.
     """
     compared = differing_rankings(results, design)
     if files[0][0].page != comparison_digest(compared, design):
@@ -225,7 +229,7 @@ def _settings(results: Results, earlier: tuple[int, ...]) -> Settings:
     return Settings.from_statistics(statistics, earlier=earlier)
 
 
-def _label_agreement(
+def label_agreement(
     results: Results, design: ComparisonDesign, signs: Mapping[str, int]
 ) -> LabelAgreement | None:
     """Return how far labels and people's preferences agree, query by query.
@@ -242,20 +246,20 @@ def _label_agreement(
     evaluation = read_or_evaluate(results)
     measure = evaluation.measure
     direction = -1 if measure in evaluation.low_is_good else 1
-    differences: dict[str, float] = defaultdict(float)
+    values: dict[str, dict[str, float]] = {design.a: {}, design.b: {}}
     for row in results.rows("scores"):
-        if row["measure"] != measure or row["value"] is None:
-            continue
-        if row["retriever"] == design.a:
-            differences[row["query_id"]] += row["value"] * direction
-        elif row["retriever"] == design.b:
-            differences[row["query_id"]] -= row["value"] * direction
-    names = {design.a, design.b}
-    is_shown = any(
-        row.verdict.shows_difference
-        for row in evaluation.comparisons[measure]
-        if {row.a, row.b} == names
-    )
+        is_defined = row["measure"] == measure and row["value"] is not None
+        if is_defined and row["retriever"] in values:
+            values[row["retriever"]][row["query_id"]] = row["value"]
+    differences = {
+        query_id: (value - values[design.b][query_id]) * direction
+        for query_id, value in values[design.a].items()
+        if query_id in values[design.b]
+    }
+    is_shown = None
+    for comparison in evaluation.comparisons[measure]:
+        if {comparison.a, comparison.b} == {design.a, design.b}:
+            is_shown = comparison.verdict.shows_difference
     both = [
         query_id
         for query_id, sign in signs.items()

@@ -1,4 +1,7 @@
-"""A judge's verdicts on texts."""
+"""A judge's verdicts on texts.
+
+`judge_files` reads and stores them.
+"""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -22,6 +25,7 @@ class JudgeIdentity(NamedTuple):
 
     judge: str
     prompt: str = ""
+    """The digest; empty without a prompt."""
 
 
 class ClaimPassage(NamedTuple):
@@ -56,8 +60,9 @@ class JudgedClaims(NamedTuple):
     claims: Mapping[str, QueryClaims]
     """Query id -> its claims; empty if the judge failed."""
     record: JudgeRecord | None
-    """Which judge, and how much it judged, for the manifest."""
+    """Which judge, and how much it judged, for the manifest; None without claims."""
     warning: str = ""
+    """Why the claims were not judged; empty if they were."""
 
 
 @dataclass(slots=True)
@@ -72,7 +77,9 @@ class JudgeReadings:
     verdicts: dict[tuple[str, str], EntailmentWord | None] = field(default_factory=dict)
     """(Claim, digest of the passage) -> verdict."""
     opinions: dict[tuple[str, tuple[str, ...]], Any] = field(default_factory=dict)
-    """(Task, digests of its texts) -> answer; the tasks are those of `ask_judge`."""
+    """(Task, digests of its texts) -> answer; the tasks are those of
+    `harness.answers.ask_judge`.
+    """
 
     def verdict_word(self, claim: str, text: str) -> EntailmentWord | None:
         """Return the verdict on a claim and a passage; None without a readable one."""
@@ -120,7 +127,8 @@ def claims_by_query(
             verdicts = tuple(
                 is_entailed(readings.verdicts.get((claim, passage))) for claim in claims
             )
-            if set(verdicts) != {None}:  # a document without any was not judged
+            # A document without any readable verdict counts as not judged.
+            if set(verdicts) != {None}:
                 entailed_by[document_id] = verdicts
         by_query[query.id] = QueryClaims(claims, entailed_by)
     return by_query

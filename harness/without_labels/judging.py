@@ -1,4 +1,4 @@
-"""What people judge of a trial."""
+"""What people judge of a `harness try`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ class JudgingState(NamedTuple):
     labels: int
     """Labels that the pool needs: some documents are judged twice."""
     remaining: int
-    """Labels that are missing."""
+    """Labels that nobody has given; the page, which has one person's, may lack more."""
     page: Path
 
     @property
@@ -51,15 +51,19 @@ def write_trial_page(
 ) -> JudgingState:
     """Write the page of a trial: what each retriever found first, for each question.
 
-    What was judged before stays in the pool, and the page shows its labels: no label is
-    lost if more documents or questions change what is found.
+    What was judged before stays in the pool: no label is lost if more documents or
+    questions change what is found. The page has the labels of the person who gave most.
+
+    Raises:
+        InputError: no retriever found a document; the labels cannot be read, or the
+            page cannot be written.
     """
     judgments = read_judgments([folder.judgments]) if folder.judgments.is_file() else []
     pool = _draw_trial_pool(dataset, results, judgments)
     options = JudgingPageOptions(
         grades=TRY_GRADES,
         next_command=next_command,
-        answered=_most_frequent_judge(judgments),
+        answered=_judgments_of_main_judge(judgments),
         continues=True,
     )
     write_judging_page(folder.judging_page, pool, options)
@@ -98,7 +102,7 @@ def _unchanged(pool: Pool, judgments: Sequence[Judgment]) -> list[Judgment]:
     ]
 
 
-def _most_frequent_judge(judgments: Sequence[Judgment]) -> tuple[Judgment, ...]:
+def _judgments_of_main_judge(judgments: Sequence[Judgment]) -> tuple[Judgment, ...]:
     """Return the judgments of the person who gave most: a page belongs to one."""
     by_judge: dict[str, list[Judgment]] = {}
     for judgment in judgments:

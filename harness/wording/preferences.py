@@ -136,8 +136,8 @@ class LabelDirection(NamedTuple):
     """The retriever with the better mean; "" if both have the same."""
     lead: float
     """How far it is ahead, in points of the measure."""
-    is_shown: bool
-    """Whether the difference is shown."""
+    is_shown: bool | None
+    """Whether the difference is shown; None if the experiment does not test it."""
     both: int
     """How many queries have a preference and a difference by labels."""
     agreeing: int
@@ -147,6 +147,8 @@ class LabelDirection(NamedTuple):
 def label_sentences(labels: LabelDirection, totals: PreferenceTotals) -> list[str]:
     """Return whether labels and people agree."""
     standing = "shown" if labels.is_shown else "undecided"
+    if labels.is_shown is None:
+        standing = "not tested"
     lead = (
         f"{labels.leader} leads by {labels.lead:.3f} in {labels.measure} ({standing})"
     )

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom, binomtest
 
+from harness.labels.compared_rankings import ComparisonDesign
+from harness.labels.preference_counts import label_agreement
+from harness.records import Results
 from harness.stats.proportion import (
     clopper_pearson,
     detectable_share,
@@ -220,3 +223,32 @@ def test_planned_looks_spend_the_level_as_for_labels(tmp_path, capsys, monkeypat
     options = ("--from", file, "--json")
     told_json = json.loads(told(capsys, "prefer", results.folder, *PAIR, *options))
     assert told_json["level"] < 1e-6
+
+
+def test_labels_say_that_a_pair_without_the_baseline_is_not_tested(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    results = small.ran(tmp_path, more='baseline = "hybrid"')
+    told(capsys, "prefer", results.folder, *PAIR)
+    file = exported.preferences(Path("prefer.html"), Path("p.jsonl"), lambda *_: "left")
+    assert "(not tested)" in counted(capsys, results, file)
+
+
+def test_labels_leave_out_queries_of_which_one_retriever_has_no_value(
+    finished, monkeypatch
+):
+    measure = finished.manifest.resolved.primary
+    rows = [
+        {"measure": measure, "retriever": name, "query_id": query, "value": value}
+        for query, name, value in (
+            ("q1", "bm25", 0.5),
+            ("q1", "hashing", None),
+            ("q2", "bm25", 0.2),
+            ("q2", "hashing", 0.2),
+        )
+    ]
+    monkeypatch.setattr(Results, "rows", lambda *_: rows)
+    design = ComparisonDesign(*PAIR, depth=5, seed=0)
+    agreement = label_agreement(finished, design, {"q1": 1, "q2": 1})
+    assert (agreement.difference, agreement.both) == (0.0, 0)
