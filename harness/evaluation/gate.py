@@ -474,7 +474,7 @@ class Gate:
     label_reason: LabelReason | None = None
     """Why nothing is shown of two states of a corpus, if labels are missing."""
     to_label: int = 0
-    """How many new documents among the queries' first hits have no label."""
+    """How many pairs of a query and a new document in its first hits have no label."""
     pool_command: str = ""
     """The command that draws these pairs, among others; "" for one state."""
     alpha_spent: bool = False

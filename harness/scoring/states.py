@@ -73,11 +73,14 @@ class StateLabels(NamedTuple):
     judged_after: float
     """The same in the new state."""
     to_label: int
-    """How many new documents among the queries' first hits have no label."""
+    """How many pairs of a query and a new document in its first hits have no label."""
 
     @property
     def is_new_less_labelled(self) -> bool:
-        """Whether a lower score may come from missing labels of the new state."""
+        """Whether a lower score may come from missing labels of the new state.
+
+        One new document without a label is enough.
+        """
         return self.to_label > 0 or (
             self.judged_before - self.judged_after > MAX_LABEL_GAP
         )

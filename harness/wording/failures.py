@@ -8,7 +8,7 @@ from harness.records import RetrieverFailure
 MAX_REASON_LENGTH = 100
 """Characters of the reason in a headline."""
 MAX_SHORT_LENGTH = 50
-"""Characters of the line of an index."""
+"""Characters of a run's line in the page that lists runs."""
 MAX_SHORT_NAME = 20
 """Characters of a retriever's name in that line."""
 
@@ -37,7 +37,9 @@ def failure_lines(failures: Iterable[RetrieverFailure], run: str = "") -> list[s
 
 
 def failure_summary(failures: Iterable[RetrieverFailure]) -> str:
-    """Return which retrievers failed, one at least, with the first reason, in one line.
+    """Return which retrievers failed, one at least, with the first one's reason.
+
+    The first is that of the experiment, even if it only uses one that failed.
 
     >>> first = RetrieverFailure("ours", "connection refused")
     >>> failure_summary([first])
@@ -52,7 +54,9 @@ def failure_summary(failures: Iterable[RetrieverFailure]) -> str:
 
 
 def short_failure(failures: Iterable[RetrieverFailure]) -> str:
-    """Return the same for a line that begins with the word "failed".
+    """Return the first that failed, its reason, and how many more; one at least.
+
+    The text stands behind the word "failed".
 
     >>> first = RetrieverFailure("ours", "connection refused")
     >>> short_failure([first, RetrieverFailure("hybrid", "…")])

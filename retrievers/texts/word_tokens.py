@@ -3,21 +3,21 @@
 The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 
 * A word is a run of letters, digits, underscores and **marks**: a vowel sign or a point
-  never ends a word (WB4). One apostrophe (`'`) between letters stays inside; every
-  other punctuation ends a word, also `’`, and `.` and `:` inside numbers.
+  never ends a word (WB4). One apostrophe (`'`) between letters or digits stays inside;
+  every other punctuation ends a word, also `’`, and `.` and `:` inside numbers.
 * Scripts that UAX #29 leaves to a dictionary because they put no spaces between words
   (Line_Break=Complex_Context: Thai, Lao, Khmer, Burmese and their kin), kana, kanji and
   hangul are cut into runs of two grapheme clusters that overlap by one.
-* An emoji is a word, whatever its colour.
+* An emoji is a word, whatever its colour; a joined one is a word for each picture.
 * Invisible characters (joiners, soft hyphens, marks of direction, variation selectors)
   are removed, so that a word is one term with and without them. A zero-width space ends
   a word, but not in a script without spaces, where only some texts have it.
 * Letters are compared after compatibility composition (NFKC) and in lower case. Accents
   stay: nothing is folded that changes a word in some language.
 * Signs that most texts leave out are removed: points of Arabic and Hebrew (category Mn
-  after NFKD), the tatweel, and the signs of tone of scripts without spaces (Unicode's
-  property Diacritic, as in Lucene's ICU folding). Forms of alef, yeh, kaf and heh are
-  one letter each, as in Lucene's normalisers of Arabic and Persian.
+  after NFKD), hamzas on letters, the tatweel, and the signs of tone of scripts without
+  spaces (Unicode's property Diacritic, as in Lucene's ICU folding). Forms of alef, yeh,
+  kaf and heh are one letter each, as in Lucene's normalisers of Arabic and Persian.
 """
 
 import re
@@ -34,7 +34,10 @@ EAST_ASIAN_CHARACTERS = (
     r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆"
 )
-"""Kana, kanji and hangul."""
+"""Kana, kanji of Unicode's basic plane without 〇, and hangul.
+
+Rarer kanji are letters of a word.
+"""
 UNSPACED_CHARACTERS = r"\p{Line_Break=Complex_Context}"
 """Scripts without spaces, as Unicode's line breaking names them."""
 POINTED_CHARACTERS = r"\p{Script=Arabic}\p{Script=Hebrew}"
@@ -52,7 +55,10 @@ LETTER_FORMS = str.maketrans(
 )
 """Forms of Arabic letters that texts interchange; the other forms of alef decompose."""
 WORD_CHARACTERS = r"\p{L}\p{N}[\p{M}--\p{Default_Ignorable_Code_Point}]"
-"""Letters, digits, and marks, which distinguish words of Hindi or Thai."""
+"""Letters, digits, and marks, which distinguish words of Hindi or Thai.
+
+For other modules that cut words: `tokenize` has its own pattern.
+"""
 ASCII_WORD = re.compile(r"\w+(?:'\w+)?")
 """The same rule for a text that is all ASCII, in a third of the time."""
 DOT_ABOVE = "\u0307"
