@@ -43,8 +43,10 @@ def read_returned_documents(
 ) -> dict[str, list[str]]:
     """Return the documents in a column by query id, best first.
 
-    They are in the order of their list, or by the rank or the score of each of them,
-    in the list or beside it. A document that occurs again keeps its best place.
+    They are in the order of their list, or by the rank or else the score of each, in
+    the list or else beside it. A document that occurs again keeps its best place; ids
+    that no document has are kept. A query with an empty cell has no documents; rows of
+    unknown queries are left out.
 
     Args:
         reference: of the data set, with its columns.
@@ -103,7 +105,7 @@ def _hits_in(
     if holds_scores(content) or are_pairs(content):
         pairs = content.items() if isinstance(content, Mapping) else content
         for document, score in pairs:
-            yield -float(score), str(document)
+            yield _signed(score, -1.0), str(document)
         return
     for element in content if isinstance(content, list | tuple) else [content]:
         order = None
@@ -119,10 +121,16 @@ def _order_of(row: Row) -> float | None:
         for name, cell in row.cells.items():
             if normalised_name(str(name)) not in names:
                 continue
-            try:
-                order = sign * float(cell)
-            except (TypeError, ValueError, OverflowError):
-                continue
-            if not math.isnan(order):  # which nothing can be compared with
+            order = _signed(cell, sign)
+            if order is not None:
                 return order
     return None
+
+
+def _signed(cell: Any, sign: float) -> float | None:
+    """Return a rank or score times a sign; None if it orders nothing, as NaN."""
+    try:
+        order = sign * float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if math.isnan(order) else order

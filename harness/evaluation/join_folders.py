@@ -72,7 +72,7 @@ def score_folders(
     """Score the rankings of several results folders on the queries that they share.
 
     Args:
-        folders: two or more.
+        folders: one or more.
         measure_names: measures; empty for those of the first folder's experiment that
             all experiments have, its primary measure first.
         grade_rule: another grade rule, for all of them.

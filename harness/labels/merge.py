@@ -5,7 +5,6 @@ at all if one line does not fit. That file becomes labels whenever the data set 
 read (`harness.dataset.merge_judgments`).
 """
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -194,12 +193,12 @@ def _as_corrections(
 
 
 def _replace_file(path: Path, judgments: Iterable[Judgment]) -> None:
-    """Write a file of judgments anew; one that cannot be written stays as it is."""
+    """Write a file of judgments anew; one that cannot be replaced stays as it is."""
     temporary = path.with_name(f"{JUDGMENTS_FILE}.part")
     with explain_write_errors(path):
         with open_text_file(temporary, "w") as file:
             file.writelines(judgment.line() for judgment in judgments)
-        os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
+        temporary.replace(path)
 
 
 def _later_round_judges(

@@ -59,8 +59,8 @@ class ComparedRuns:
     sentences: tuple[str, ...]
     """The verdict in words."""
     notes: tuple[str, ...]
-    """Warnings about queries that are missing or have no labels, and about folders that
-    declare different statistics.
+    """What a reader of the scores must know, such as queries that a run lacks, ids that
+    were matched, or folders that declare different statistics.
     """
 
     def __repr__(self) -> str:
@@ -109,17 +109,18 @@ def compare(
             the value, or values, that they have.
         progress: whether it is shown on standard error; by default in a terminal or a
             notebook.
-        settings: `test`, `correction`, `alpha`, `margin` and `seed`, as under
-            [statistics] in an experiment file.
+        settings: `test`, `correction`, `alpha` and `margin`, as under [statistics] in
+            an experiment file, and its `seed`.
 
     Returns:
-        Frames as in a results folder, and the verdict in words.
+        Frames as in a results folder, and the verdict in words. A run scores 0 on a
+        query that it lacks.
 
     Raises:
         InputError: there are fewer than two runs, or a name is no text; runs or qrels
-            cannot be read; no query of a run has labels; no run has the baseline's
-            name; there is no measure; a measure or a setting is unknown, or a setting
-            has an impossible value.
+            cannot be read; no query, or no hit, of a run has labels; no run has the
+            baseline's name; there is no measure; a measure or a setting is unknown, or
+            a setting has an impossible value.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -173,8 +174,8 @@ def compare_folders(
 ) -> ComparedRuns:
     """Compare the retrievers of several results folders on their common queries.
 
-    If a setting is not the one that the folders declare, the comparison is exploratory:
-    it recommends no retriever, as in `harness compare`.
+    If a setting other than the seed is not the one that the folders declare, the
+    comparison is exploratory: it recommends no retriever, as in `harness compare`.
 
     Args:
         folders: one or more.

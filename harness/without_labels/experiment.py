@@ -1,7 +1,6 @@
 """The experiment of a trial."""
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -96,7 +95,7 @@ def write_trial_experiment(
     with explain_write_errors(path):
         with open_text_file(temporary, "w") as file:
             file.write(text)
-        os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
+        temporary.replace(path)
 
 
 @contextmanager

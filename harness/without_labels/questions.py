@@ -1,7 +1,6 @@
 """The questions of a trial."""
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -114,4 +113,4 @@ def write_questions(path: Path, questions: Iterable[Query]) -> None:
                     **question.fields,
                 }
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
+        temporary.replace(path)

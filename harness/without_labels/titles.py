@@ -1,7 +1,6 @@
 """Questions made from titles."""
 
 import json
-import os
 from collections import Counter
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ MADE_FIELD = "made"
 
 
 class DocumentTitle(NamedTuple):
-    """The title of one document."""
+    """The title of one document, "" if it has none."""
 
     document_id: str
     text: str
@@ -55,7 +54,7 @@ def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
                 titles.append(DocumentTitle(document.id, document.title))
                 row = {"id": document.id, "text": text_without_title(document)}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(temporary, folder.titles / DOCUMENTS_FILE)  # noqa: PTH105
+        temporary.replace(folder.titles / DOCUMENTS_FILE)
     chosen = _choose_titles(titles)
     if not chosen:
         problem = "no document has a title that could be a question"

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from harness.english import names_or_count
 from harness.records import RetrieverFailure
 
+SKIPPED = "skipped, because"
+"""How the reason of a retriever starts whose parts failed."""
 MAX_REASON_LENGTH = 100
 """Characters of the reason in a headline."""
 MAX_SHORT_LENGTH = 50
@@ -37,36 +39,45 @@ def failure_lines(failures: Iterable[RetrieverFailure], run: str = "") -> list[s
 
 
 def failure_summary(failures: Iterable[RetrieverFailure]) -> str:
-    """Return which retrievers failed, one at least, with the first one's reason.
+    """Return which retrievers failed, one at least, with the reason of the first.
 
-    The first is that of the experiment, even if it only uses one that failed.
+    One that was skipped is not the first, wherever it stands.
 
-    >>> first = RetrieverFailure("ours", "connection refused")
-    >>> failure_summary([first])
+    >>> ours = RetrieverFailure("ours", "connection refused")
+    >>> failure_summary([ours])
     'ours failed (connection refused)'
-    >>> failure_summary([first, RetrieverFailure("hybrid", skipped_reason(["ours"]))])
-    'ours and hybrid failed (connection refused)'
+    >>> failure_summary([RetrieverFailure("hybrid", skipped_reason(["ours"])), ours])
+    'hybrid and ours failed (connection refused)'
     """
-    first, *others = failures
-    retrievers = [first.retriever, *(other.retriever for other in others)]
-    failed = names_or_count(retrievers, 3)
-    return f"{failed} failed ({_brief_reason(first, MAX_REASON_LENGTH)})"
+    all_failures = tuple(failures)
+    retrievers = [failure.retriever for failure in all_failures]
+    reason = _brief_reason(_first_cause(all_failures), MAX_REASON_LENGTH)
+    return f"{names_or_count(retrievers, 3)} failed ({reason})"
 
 
 def short_failure(failures: Iterable[RetrieverFailure]) -> str:
     """Return the first that failed, its reason, and how many more; one at least.
 
-    The text stands behind the word "failed".
+    One that was skipped is not the first. The text stands behind the word "failed".
 
-    >>> first = RetrieverFailure("ours", "connection refused")
-    >>> short_failure([first, RetrieverFailure("hybrid", "…")])
+    >>> ours = RetrieverFailure("ours", "connection refused")
+    >>> short_failure([RetrieverFailure("hybrid", skipped_reason(["ours"])), ours])
     'ours (connection refused) and 1 more'
     """
-    first, *others = failures
-    further = f" and {len(others)} more" if others else ""
+    all_failures = tuple(failures)
+    first = _first_cause(all_failures)
+    further = f" and {len(all_failures) - 1} more" if len(all_failures) > 1 else ""
     retriever = first.retriever[:MAX_SHORT_NAME]
     room = MAX_SHORT_LENGTH - len(retriever) - len(further) - len(" ()")
     return f"{retriever} ({_brief_reason(first, room)}){further}"
+
+
+def _first_cause(failures: Sequence[RetrieverFailure]) -> RetrieverFailure:
+    """Return the first that failed by itself; the first if all were skipped."""
+    for failure in failures:
+        if not failure.reason.startswith(SKIPPED):
+            return failure
+    return failures[0]
 
 
 def _brief_reason(failure: RetrieverFailure, room: int) -> str:
@@ -104,4 +115,4 @@ def skipped_reason(parts: Sequence[str]) -> str:
     >>> skipped_reason(["minilm"])
     'skipped, because minilm failed'
     """
-    return f"skipped, because {names_or_count(parts)} failed"
+    return f"{SKIPPED} {names_or_count(parts)} failed"

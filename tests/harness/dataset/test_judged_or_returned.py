@@ -1,6 +1,7 @@
 """What people judged and what a system returned, in the shapes of many tools."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,9 @@ def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
         [["d1", 0.2], ["d3", 0.9], ["d3", 0.1]],
         [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
         [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
+        {"d1": 1, "d2": math.nan, "d3": 2},
+        [["d1", 1], ["d2", math.nan], ["d3", 2]],
+        {"d1": 1, "d2": 10**400, "d3": 2},
         [
             {"id": "d1", "rank": "NaN", "score": 1},
             {"id": "d2", "rank": "NaN", "score": 0},
