@@ -18,7 +18,11 @@ from harness.experiment import LoadedExperiment
 from harness.identity import RunIdentity, run_identity
 from harness.measures import QueryClaims, measure_rankings, value_bounds
 from harness.records import ResolvedExperiment
-from harness.scoring.grades import GradedLabels, grade_measured_queries
+from harness.scoring.grades import (
+    ABSTAIN_MEASURE,
+    GradedLabels,
+    grade_measured_queries,
+)
 from harness.scoring.query_units import (
     QueryUnits,
     query_units,
@@ -171,6 +175,7 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     )
     bounds = value_bounds(question.primary, labels.grades)
     _check_claims(loaded, dataset)
+    _check_abstention(loaded, labels)
     margin = question.experiment.statistics.margin
     check_margin("[statistics] margin", margin, bounds)
     return labels
@@ -215,3 +220,15 @@ def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:
     if key and not os.environ.get(key):
         message = f"{key} is not set in the environment"
         raise InputError(Problem("judge", message, f"export {key}=…"))
+
+
+def _check_abstention(loaded: LoadedExperiment, labels: GradedLabels) -> None:
+    """Refuse Abstain as the primary measure if every query may have an answer.
+
+    Without any labels nothing is measured yet.
+    """
+    is_primary = loaded.question.primary.name == ABSTAIN_MEASURE
+    if is_primary and labels.grades and not labels.unanswerable:
+        problem = "Abstain needs queries without an answer, and there are none"
+        remedy = 'mark them: "answerable": false'
+        raise InputError(Problem("primary", problem, remedy))

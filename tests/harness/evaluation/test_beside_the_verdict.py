@@ -501,6 +501,14 @@ def test_measures_of_other_labels_are_refused_before_there_are_any(
     assert message in str(refusal(build, unlabelled))
 
 
+def test_abstain_does_not_decide_where_every_query_has_an_answer(tmp_path):
+    table = experiment(tmp_path, measures=("Abstain",))
+    rows = [{"id": "q", "query": "d0", "relevant": ["d0"]}]
+    layouts.jsonl(tmp_path / "data" / "queries.jsonl", rows)
+    message = "Abstain needs queries without an answer, and there are none"
+    assert message in str(refusal(build, load(table)))
+
+
 def test_a_router_and_a_union_are_ceilings(tmp_path):
     results = run(
         experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out")
