@@ -29,14 +29,17 @@ def state_queries_sentence(queries: StateQueries) -> str:
     ...     without_label_before=(),
     ...     without_label_after=("q3",),
     ...     changed_text=(),
+    ...     without_value=4,
     ... )
     >>> print(state_queries_sentence(queries))
-    Compared on 2 queries with a label in both states. Left out: 1 without a label now.
+    Compared on 2 queries with a label in both states. Left out: 1 without a label now,\
+ 4 without a value.
     """
     counts = {
         "without a label then": len(queries.without_label_before),
         "without a label now": len(queries.without_label_after),
         "with another text": len(queries.changed_text),
+        "without a value": queries.without_value,
     }
     left_out = [f"{number:,} {reason}" for reason, number in counts.items() if number]
     compared = count_of(len(queries.ids), "query")

@@ -122,6 +122,8 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     )
     scores = scores.select_queries(scores.defined(primary))
     refuse_no_value(scores, old)
+    without_value = len(queries.ids) - scores.n
+    queries = queries._replace(ids=scores.ids, without_value=without_value)
     declared = replace(
         settings_of_run(new.manifest), judged_by_people=scores.judged_by_people
     )

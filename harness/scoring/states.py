@@ -19,13 +19,15 @@ class StateQueries(NamedTuple):
     """The queries that are scored in both states, and why others are left out."""
 
     ids: tuple[str, ...]
-    """Queries of equal text with labels in both states, in the new state's order."""
+    """Queries of equal text with labels in both states."""
     without_label_before: tuple[str, ...]
     """Queries of both states that only the new one scores."""
     without_label_after: tuple[str, ...]
     """Queries of both states that only the old one scores."""
     changed_text: tuple[str, ...]
     """Queries that both states score, with another text."""
+    without_value: int = 0
+    """How many have labels, and no value of the measure from a retriever in a state."""
 
 
 def find_state_queries(old: Results, new: Results) -> StateQueries:

@@ -55,7 +55,9 @@ def graded_state(
     return saved_run(folder, name, hits)
 
 
-def saved_run(folder: Path, name: str, hits: Rankings) -> Results:
+def saved_run(
+    folder: Path, name: str, hits: Rankings, measure: str = "RR@1"
+) -> Results:
     """The results of the data set of that name, whose one retriever is a saved run."""
     lines = [
         f"{id_} Q0 {document} {rank} {9 - rank} r\n"
@@ -67,7 +69,7 @@ def saved_run(folder: Path, name: str, hits: Rankings) -> Results:
     experiment = {
         "name": name,
         "dataset": str(folder / name),
-        "primary": "RR@1",
+        "primary": measure,
         "report": False,
         "retrievers": [{"name": "r", "kind": "run", "path": str(path)}],
     }
@@ -121,6 +123,22 @@ def test_a_rise_from_a_less_labelled_state_is_undecided(old, unlabelled):
     assert changed.comparison.mean_difference == pytest.approx(1 / 3)
     assert changed.reason is LabelReason.OLD_LESS_LABELLED
     assert changed.verdict is Verdict.UNDECIDED
+
+
+def test_a_query_without_a_value_of_the_measure_does_not_count(tmp_path):
+    """Abstain has a value only where no document is the answer."""
+    states = []
+    for name in ("old", "new"):
+        data = tmp_path / name
+        layouts.jsonl(data / "documents.jsonl", [{"id": "a", "text": "text of a"}])
+        queries = [
+            {"id": "q1", "query": "what a", "relevant": ["a"]},
+            {"id": "u1", "query": "what else", "relevant": [], "answerable": False},
+        ]
+        layouts.jsonl(data / "queries.jsonl", queries)
+        states.append(saved_run(tmp_path, name, {"q1": ["a"]}, measure="Abstain"))
+    counted = compare_corpus_states(*states).queries
+    assert (counted.ids, counted.without_value) == (("u1",), 1)
 
 
 MANY = {f"q{n:02}": [f"d{n:02}"] for n in range(20)}
