@@ -19,6 +19,7 @@ from harness.labels.compared_rankings import (
 )
 from harness.labels.preferences_file import Preference
 from harness.records import Results
+from harness.scoring.stored_scores import stored_scores
 from harness.stats.binary_interval import PairCounts, mcnemar_p
 from harness.stats.looks import InterimAnalysis, current_look, nested_look_sizes
 from harness.stats.proportion import ProportionInterval, clopper_pearson
@@ -47,8 +48,8 @@ class LabelAgreement(NamedTuple):
     difference: float
     """The mean of `a` minus that of `b`, over the queries of which both have a value.
 
-    Of a measure for which less is better, the mean of `b` minus that of `a`: above 0
-    means that labels prefer `a`.
+    Queries count by their weights; 0 without any. Of a measure for which less is
+    better, the mean of `b` minus that of `a`: above 0 means that labels prefer `a`.
     """
     is_shown: bool | None
     """Whether the comparison by labels shows a difference.
@@ -246,16 +247,15 @@ def label_agreement(
     evaluation = read_or_evaluate(results)
     measure = evaluation.measure
     direction = -1 if measure in evaluation.low_is_good else 1
-    values: dict[str, dict[str, float]] = {design.a: {}, design.b: {}}
-    for row in results.rows("scores"):
-        is_defined = row["measure"] == measure and row["value"] is not None
-        if is_defined and row["retriever"] in values:
-            values[row["retriever"]][row["query_id"]] = row["value"]
-    differences = {
-        query_id: (value - values[design.b][query_id]) * direction
-        for query_id, value in values[design.a].items()
-        if query_id in values[design.b]
-    }
+    scores = stored_scores(results)
+    scores = scores.select_queries(scores.defined(measure, design.a, design.b))
+    values = scores.values[measure]
+    by_query = (values[design.a] - values[design.b]) * direction
+    differences = dict(zip(scores.ids, by_query.tolist(), strict=True))
+    mean = 0.0
+    if scores.n:
+        gap = scores.mean(measure, design.a) - scores.mean(measure, design.b)
+        mean = gap * direction
     is_shown = None
     for comparison in evaluation.comparisons[measure]:
         if {comparison.a, comparison.b} == {design.a, design.b}:
@@ -266,5 +266,4 @@ def label_agreement(
         if sign and abs(differences.get(query_id, 0.0)) > ZERO_DIFFERENCE
     ]
     agreeing = sum(signs[query_id] * differences[query_id] > 0 for query_id in both)
-    mean = sum(differences.values()) / max(1, len(differences))
     return LabelAgreement(measure, mean, is_shown, len(both), agreeing)

@@ -1,14 +1,17 @@
 """`harness prefer`: what people prefer, and what follows."""
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from harness.labels import preference_counts
 from harness.labels.compared_rankings import ComparisonDesign
 from harness.labels.preference_counts import label_agreement
-from harness.records import Results
+from harness.scoring.scores import Scores
 from harness.stats.proportion import (
     clopper_pearson,
     detectable_share,
@@ -235,20 +238,36 @@ def test_labels_say_that_a_pair_without_the_baseline_is_not_tested(
     assert "(not tested)" in counted(capsys, results, file)
 
 
+def label_difference(finished, monkeypatch, first, second, weights=None):
+    """The agreement with labels by other scores of bm25 and hashing, query by query."""
+    values = {"bm25": np.array(first), "hashing": np.array(second)}
+    scores = Scores(
+        ids=tuple(f"q{number}" for number in range(1, len(first) + 1)),
+        values={finished.manifest.resolved.primary: values},
+        weights=weights,
+    )
+    monkeypatch.setattr(preference_counts, "stored_scores", lambda _: scores)
+    design = ComparisonDesign(*PAIR, depth=5, seed=0)
+    return label_agreement(finished, design, {"q1": 1, "q2": 1})
+
+
 def test_labels_leave_out_queries_of_which_one_retriever_has_no_value(
     finished, monkeypatch
 ):
-    measure = finished.manifest.resolved.primary
-    rows = [
-        {"measure": measure, "retriever": name, "query_id": query, "value": value}
-        for query, name, value in (
-            ("q1", "bm25", 0.5),
-            ("q1", "hashing", None),
-            ("q2", "bm25", 0.2),
-            ("q2", "hashing", 0.2),
-        )
-    ]
-    monkeypatch.setattr(Results, "rows", lambda *_: rows)
-    design = ComparisonDesign(*PAIR, depth=5, seed=0)
-    agreement = label_agreement(finished, design, {"q1": 1, "q2": 1})
+    agreement = label_difference(finished, monkeypatch, [0.5, 0.2], [math.nan, 0.2])
     assert (agreement.difference, agreement.both) == (0.0, 0)
+
+
+def test_labels_differ_by_the_weighted_mean(finished, monkeypatch):
+    agreement = label_difference(
+        finished, monkeypatch, [1.0, 0.0], [0.0, 0.5], weights=(1.0, 3.0)
+    )
+    assert agreement.difference == pytest.approx(1 / 4 - 3 * 0.5 / 4)
+    assert (agreement.both, agreement.agreeing) == (2, 1)
+
+
+def test_labels_without_a_query_of_both_values_show_no_difference(
+    finished, monkeypatch
+):
+    agreement = label_difference(finished, monkeypatch, [0.5], [math.nan])
+    assert agreement.difference == 0.0
