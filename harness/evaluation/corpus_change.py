@@ -133,32 +133,58 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
         settings_at_look(declared, scores.n),
     )
     cutoff = parse_measure(primary).cutoff or DEFAULT_CUTOFF
-    changed: list[ChangedRetriever] = []
-    for name, row in zip(retrievers, rows, strict=True):
-        labels = compare_labelling(
-            RankedState(old, name),
-            RankedState(new, name),
-            queries.ids,
-            documents.new,
-            cutoff=cutoff,
-        )
-        changed.append(
-            ChangedRetriever(
-                retriever=name,
-                before=scores.mean(primary, row.b),
-                after=scores.mean(primary, row.a),
-                comparison=row,
-                labels=labels,
-                reason=label_reason(labels, row.mean_difference),
-                displaced=_count_displaced(
-                    _top_documents(old, name, cutoff),
-                    _top_documents(new, name, cutoff),
-                    {query_id: _relevant(new, query_id) for query_id in queries.ids},
-                    documents.new,
-                ),
-            )
-        )
-    return CorpusChange(primary, cutoff, documents, queries, tuple(changed))
+    states = _ComparedStates(old, new, queries.ids, documents.new, cutoff)
+    changed = tuple(
+        _compare_retriever(name, row, scores, states)
+        for name, row in zip(retrievers, rows, strict=True)
+    )
+    return CorpusChange(primary, cutoff, documents, queries, changed)
+
+
+class _ComparedStates(NamedTuple):
+    """Two runs over two states of a corpus, and what of them is compared."""
+
+    old: Results
+    new: Results
+    queries: tuple[str, ...]
+    new_documents: frozenset[str]
+    """The documents whose text is new."""
+    cutoff: int
+    """How many hits of a query are its first hits."""
+
+
+def _compare_retriever(
+    name: str, comparison: Comparison, scores: Scores, states: _ComparedStates
+) -> ChangedRetriever:
+    """Return what changed in one retriever.
+
+    Args:
+        name: of the retriever.
+        comparison: of its scores after, as a, with those before.
+        scores: of all retrievers, before and after.
+        states: the two runs.
+    """
+    labels = compare_labelling(
+        RankedState(states.old, name),
+        RankedState(states.new, name),
+        states.queries,
+        states.new_documents,
+        cutoff=states.cutoff,
+    )
+    return ChangedRetriever(
+        retriever=name,
+        before=scores.mean(scores.primary, comparison.b),
+        after=scores.mean(scores.primary, comparison.a),
+        comparison=comparison,
+        labels=labels,
+        reason=label_reason(labels, comparison.mean_difference),
+        displaced=_count_displaced(
+            _top_documents(states.old, name, states.cutoff),
+            _top_documents(states.new, name, states.cutoff),
+            {query_id: _relevant(states.new, query_id) for query_id in states.queries},
+            states.new_documents,
+        ),
+    )
 
 
 def label_reason(labels: StateLabels, difference: float) -> LabelReason | None:
