@@ -120,7 +120,9 @@ TokenPrices = Annotated[
         metavar="IN,OUT", help="Dollars per million tokens of prompts and of replies."
     ),
 ]
-BaseUrl = Annotated[str, typer.Option(help="The endpoint; default: OpenAI's own.")]
+BaseUrl = Annotated[
+    str, typer.Option(help="The endpoint; default: OPENAI_BASE_URL, else OpenAI's.")
+]
 KeyName = Annotated[
     str,
     typer.Option(

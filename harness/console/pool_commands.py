@@ -15,7 +15,7 @@ from harness.english import count_of, count_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.labels.chat_access import JudgeModel
+    from harness.labels.chat_access import ChatOptions
     from harness.labels.model_judge import ModelJudgingOptions
     from harness.labels.pool import Pool
 
@@ -154,7 +154,7 @@ def judge(
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""
     from harness.console.labelling_text import repeats_sentence
-    from harness.labels.chat_access import JudgeModel
+    from harness.labels.chat_access import ChatOptions
     from harness.labels.judging_page import write_judging_page
     from harness.labels.model_judge import ModelJudgingOptions
     from harness.labels.pool import read_pool
@@ -164,7 +164,7 @@ def judge(
         _judge_by_model(
             pool_to_judge,
             output or Path("judgments-llm.jsonl"),
-            JudgeModel(llm, base_url, key_name, price, max_cost),
+            ChatOptions(llm, base_url, key_name, price, max_cost),
             ModelJudgingOptions(repeat, longest),
             plan=plan,
             as_json=as_json,
@@ -203,7 +203,7 @@ def judge(
 def _judge_by_model(
     pool_to_judge: Pool,
     path: Path,
-    model: JudgeModel,
+    model: ChatOptions,
     options: ModelJudgingOptions,
     *,
     plan: bool,

@@ -58,7 +58,7 @@ def draft(
     from harness.console.listed_lines import read_listed_lines
     from harness.dataset import parse_reference
     from harness.dataset.load import load_documents
-    from harness.labels.chat_access import JudgeModel, open_chat
+    from harness.labels.chat_access import ChatOptions, open_chat
     from harness.labels.draft_queries import (
         draft_prompts,
         draft_queries,
@@ -77,7 +77,7 @@ def draft(
     documents = load_documents(parse_reference(dataset))
     example_queries = read_listed_lines(examples, "example query") if examples else ()
     prompts = draft_prompts(documents, count, example_queries, seed)
-    model = JudgeModel(llm, base_url, key_name, price, max_cost)
+    model = ChatOptions(llm, base_url, key_name, price, max_cost)
     with open_chat(model) as (chat, meter):
         if plan:
             forecast = chat.forecast(

@@ -17,14 +17,21 @@ from retrievers.services.chat import Chat
 from retrievers.services.chat_model import ChatModel
 
 
-class JudgeModel(NamedTuple):
+class ChatOptions(NamedTuple):
     """The options of a command about its chat model and its budget."""
 
     model: str
     base_url: str = ""
-    """May contain `${NAME}` of the environment, which is never written expanded."""
+    """"": the server that OPENAI_BASE_URL names, else OpenAI's.
+
+    May contain `${NAME}` of the environment, which is never written expanded.
+    """
     key_name: str = ""
-    """The variable that holds the key; "": OPENAI_API_KEY at OpenAI's own address."""
+    """The variable that holds the key.
+
+    "": OPENAI_API_KEY for OpenAI's server and that of OPENAI_BASE_URL, no key for
+    others.
+    """
     price: str = ""
     """Dollars for a million tokens, "IN,OUT"."""
     max_cost: float | None = None
@@ -32,27 +39,30 @@ class JudgeModel(NamedTuple):
 
 
 @contextmanager
-def open_chat(judge_model: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
+def open_chat(options: ChatOptions) -> Iterator[tuple[Chat, Meter]]:
     """Open the cache, and yield the chat of a model with its meter; nothing is sent.
 
+    Each call of `replies` takes the meter. Only there a missing key is refused, or a
+    budget without prices.
+
     Raises:
-        InputError: the prices are invalid, a `${NAME}` is not set, or the cache cannot
-            be opened.
+        InputError: the prices, the address or the budget are invalid, a `${NAME}` of
+            the address is not set, or the cache cannot be opened.
         OverBudget: at the end, if more was billed than allowed.
     """
-    prices = _parse_prices(judge_model.price)
-    problems = list(unset_variables({"--base-url": judge_model.base_url}))
+    prices = _parse_prices(options.price)
+    problems = list(unset_variables({"--base-url": options.base_url}))
     if problems:
         raise InputError(problems)
     model = ChatModel(
-        model=judge_model.model,
-        base_url=judge_model.base_url,
-        key_name=judge_model.key_name,
+        model=options.model,
+        base_url=options.base_url,
+        key_name=options.key_name,
         input_price=prices.sent,
         output_price=prices.received,
     )
     with Cache(default_cache_path()) as cache:
-        meter = Meter(budget=Budget(judge_model.max_cost))
+        meter = Meter(budget=Budget(options.max_cost))
         yield Chat(model, cache), meter
     meter.budget.check("replies so far are kept")
 

@@ -19,9 +19,9 @@ from retrievers.errors import InputError, Problem
 from retrievers.facts import ModelFacts
 from retrievers.local.forward_pass import (
     EncodedText,
-    approximate_tokens,
     counts_tokens,
     encode_texts,
+    grouping_lengths,
 )
 from retrievers.local.text_limits import (
     UNLIMITED_TOKENS,
@@ -168,7 +168,7 @@ class SentenceTransformerEncoder(LocalEncoder):
         reading = self._reading(role)
         lengths = np.zeros(len(texts), dtype=np.int64)  # a static model pads nothing
         if reading.limit < UNLIMITED_TOKENS:
-            lengths = approximate_tokens(texts, reading.limit)
+            lengths = grouping_lengths(texts, reading.limit)
 
         def encode(batch: Sequence[str], *, batch_size: int) -> list[EncodedText]:
             return encode_texts(model, batch, prompt=prompt, role=role)

@@ -29,8 +29,10 @@ def counts_tokens(model: Any) -> bool:
     return _read_tokens(model.preprocess(["a"], task="document")) is not None
 
 
-def approximate_tokens(texts: Sequence[str], limit: int) -> Counts:
-    """Return about how many tokens of each text are read, by its characters.
+def grouping_lengths(texts: Sequence[str], limit: int) -> Counts:
+    """Return about how many tokens of each text are read, to group texts before a pass.
+
+    They are estimated by its characters; the pass shows the true numbers.
 
     Args:
         texts: the texts.
@@ -45,8 +47,11 @@ def encode_texts(
 ) -> list[EncodedText]:
     """Return the vector and the tokens of each text, in order, by one forward pass.
 
-    The library's `encode` does the same and returns no tokens, so that every text would
-    be tokenised twice.
+    With the library's `encode`, which returns no tokens, every text would be tokenised
+    twice. Vectors are neither scaled nor cut.
+
+    Raises:
+        TypeError: `counts_tokens` is false of the model.
     """
     import torch
     from sentence_transformers.util import batch_to_device

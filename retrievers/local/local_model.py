@@ -214,6 +214,7 @@ class LocalModel(Configured, Model):
             log.info("loading %s", self.weights.name)
             with explain_load_errors(self.weights.name_as_written):
                 model = self._load()
+        model.eval()  # a user's may still be in training, where answers are random
         # The files of a model of the hub are on this machine only now.
         self._check_trained()
         cores = torch.get_num_threads()
@@ -269,7 +270,7 @@ class LocalModel(Configured, Model):
             revision=None if self.weights.folder else self.weights.revision,
             backend=self.backend,
             **options,
-        ).eval()
+        )
 
     def _count_read(
         self, texts: Sequence[TextOrPair], role: Role = "document"

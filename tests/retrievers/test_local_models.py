@@ -585,3 +585,17 @@ def test_what_is_cached_loads_no_model(models, tmp_path):
         encoder = ours(models, "bi-encoder")
         Embedder(encoder, cache).embed(["wing"], "query", Meter())
     assert not encoder.is_loaded
+
+
+def test_a_model_that_was_left_in_training_gives_its_vectors(tmp_path):
+    """Dropout gives others; a model with code of its own is not warmed up."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(tiny.bi_encoder(tmp_path)), device="cpu").train()
+    encoder = SentenceTransformerEncoder(
+        model=NamedObject.wrap(model), trust_remote_code=True
+    )
+    first, second = (
+        flat(encoder.embed(TEXTS, "document", single_call()).vectors) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)

@@ -721,6 +721,18 @@ def test_labels_beside_a_list_are_refused(tmp_path, list_first):
     assert "labels.jsonl:2: query 'q1' has labels on two rows (also" in str(refused)
 
 
+def test_a_query_without_a_text_moves_no_id_of_another(tmp_path):
+    """Without ids in the file, its row is the only problem."""
+    jsonl(tmp_path / "documents.jsonl", [{"id": "d1", "text": "a"}])
+    rows = [{"query": None, "relevant": ["d1"]}]
+    rows += [{"query": query, "relevant": ["d1"]} for query in ("one", "two")]
+    jsonl(tmp_path / "queries.jsonl", rows)
+    problems = refusal(load_dataset, DatasetReference(tmp_path)).problems
+    assert [problem.where for problem in problems] == [
+        str(tmp_path / "queries.jsonl:1")
+    ]
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     refused = refusal(load_dataset, DatasetReference(tmp_path / "none"))
     assert "none: no such folder" in str(refused)
