@@ -2,7 +2,8 @@
 
 A `TableSource` yields documents, queries and labels from the rows of tables, and reads
 these anew each time. Without a table of labels, they are in the rows of the queries.
-Meanwhile it notes how each column is used, and samples the cells that nothing uses.
+Meanwhile it notes how each column is used, and samples the cells of columns without a
+kind, fields of queries too: they may hold labels.
 """
 
 import re
@@ -104,18 +105,22 @@ class TableSource:
         Without a column of ids, the ids are q0, q1, and so on. If rows have labels, a
         query may be on several rows: one for each label.
         """
-        has_labels = self.label_rows is None
-        part = LABELLED_QUERY_PART if has_labels else QUERY_PART
-        queries = _DistinctQueries(self.columns, problems, has_labels)
+        may_have_labels = self.label_rows is None
+        part = LABELLED_QUERY_PART if may_have_labels else QUERY_PART
+        queries = _DistinctQueries(self.columns, problems, may_have_labels)
         reader = _PartReader(part, self.columns, problems)
         for row in reader.read(self.query_rows(problems)):
-            query = row.query(queries.next_id, has_labels=has_labels)
+            query = row.query(queries.next_id, has_labels=may_have_labels)
             if query is not None and queries.add(query, row):
                 yield row.location, query
         queries.note_placeholders()
 
     def labels(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
-        """Yield the labels of each query."""
+        """Yield the labels of each query.
+
+        If the rows of queries have them, `queries` has reported the problems of reading
+        these rows.
+        """
         if self.label_rows is None:
             yield from self._labels_of_queries(problems)
             return
@@ -125,8 +130,7 @@ class TableSource:
         yield from read_labels(rows)
 
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
-        """Yield the labels in the rows of queries, if any row has one."""
-        # `queries` has reported the problems of reading these rows.
+        """Yield the labels in the rows of queries, if any has a column of labels."""
         rows = [
             PlacedRow(row, self.columns, problems)
             for row in self.query_rows(ReadProblems())
@@ -135,8 +139,8 @@ class TableSource:
             return
         query_ids: dict[str, str] = {}  # the same as those of `queries`
         for row in rows:
-            if row.name("query_id") is None:
-                text = str(row.text_cell("query"))
+            text = row.text_cell("query")
+            if row.name("query_id") is None and isinstance(text, str):
                 query_ids.setdefault(text, f"q{len(query_ids)}")
         chosen = list_label_rows(rows, self.columns)
         label_rows = (row for row in chosen if self._must_have_labels(row))
@@ -150,7 +154,8 @@ class TableSource:
             return False  # nobody has filled in the document or its grade
         if not any(map(row.value, DOCUMENT_NAMING_KINDS)) and _has_no_answer(row):
             return False
-        # Rows without a declared column are problems of the queries.
+        # Without its declared id or text, a row is a problem of the queries; without a
+        # declared column of labels, it has no labels.
         needed = (*REQUIRED_QUERY_KINDS, *LABEL_KINDS)
         return not self.columns.missing_kinds(row.row, needed)
 
@@ -164,17 +169,18 @@ class _DistinctQueries:
     """The queries of a table, in which a query may be on several rows."""
 
     def __init__(
-        self, columns: Columns, problems: ReadProblems, has_labels: bool
+        self, columns: Columns, problems: ReadProblems, may_have_labels: bool
     ) -> None:
         self._columns = columns
         self._problems = problems
-        self._has_labels = has_labels
+        self._may_have_labels = may_have_labels
         self._ids_by_text: dict[str, str] = {}
         """Query text -> its id, if queries have no column of ids."""
         self._texts_by_id: dict[str, str] = {}
         """Query id -> its text, if queries have a column of ids, and labels."""
         self._excluded_by_id: dict[str, tuple[str, ...]] = {}
         self._rows_by_text = Counter[str]()
+        """Query text -> its rows, if queries have no column of ids."""
         self._count_without_id = 0
 
     @property
@@ -205,7 +211,7 @@ class _DistinctQueries:
         """
         has_list = row.name("relevant") is not None
         has_document = row.name("label_document") is not None
-        if self._has_labels and (has_document or not has_list):
+        if self._may_have_labels and (has_document or not has_list):
             if self._texts_by_id.get(query.id) == query.text:
                 return False
             self._texts_by_id[query.id] = query.text
@@ -214,7 +220,7 @@ class _DistinctQueries:
     def _add_without_id(self, query: Query, row: PlacedRow) -> bool:
         self._rows_by_text[query.text] += 1
         first_id = self._ids_by_text.get(query.text)
-        if not self._has_labels or first_id is None:
+        if not self._may_have_labels or first_id is None:
             self._ids_by_text[query.text] = query.id
             self._count_without_id += 1
             return True
@@ -300,7 +306,7 @@ class _PartReader:
                 columns_used[column] = used_kind
 
     def _sample_cells(self, header: tuple[str, ...], row: PlacedRow) -> None:
-        """Sample the cells that nothing uses; they may hold labels."""
+        """Sample the cells of columns without a kind; they may hold labels."""
         if self._part == QUERY_PART:
             self._problems.files_without_labels.add(self._file)
         cells_by_column = self._problems.unused_columns.setdefault(self._file, {})
