@@ -69,7 +69,7 @@ def _label(value: Any, path: str, *, with_owner: bool) -> str:
         value = tuple(value.values())
     if isinstance(value, tuple):
         labels = [_label(inner, path, with_owner=with_owner) for inner in value]
-        return "-".join(labels)
+        return "-".join(labels) or "none"
     if path.endswith("chunk.size") and value == 0:
         return WHOLE_DOCUMENT_LABEL
     if isinstance(value, bool):
