@@ -311,9 +311,11 @@ def test_identical_rankings_are_called_so_and_prove_little(value, n, outcome, se
     assert found.passed == (outcome is UNCHANGED)
 
 
-@pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf"), 1e308])
+@pytest.mark.parametrize(
+    "margin", [-0.1, 0.0, float("nan"), float("inf"), 1e308, 1e-310]
+)
 def test_a_margin_is_a_finite_number_above_0(margin):
-    with pytest.raises(InputError, match="is not a number above 0 and below 1e"):
+    with pytest.raises(InputError, match="is not a number between 1e-100 and 1e"):
         Settings(margin=margin)
 
 
