@@ -68,7 +68,7 @@ def walk_texts(value: Any, key_path: str = "") -> Iterator[NestedText]:
 
 
 def oversized_numbers(tables: object) -> Iterator[Problem]:
-    """Yield a problem for each number that is too large for a library.
+    """Yield a problem for each whole number that is too large for a library.
 
     The seed of the experiment may be larger: no library reads it.
     """

@@ -10,7 +10,7 @@ from harness.experiment.experiment_tables import Sweep
 WHOLE_DOCUMENT_LABEL = "whole"
 """The label of a chunk size of 0: whole documents."""
 MAX_LABEL_LENGTH = 60
-"""Characters of a value's label, which becomes part of a retriever's name."""
+"""Characters of a text's label, which becomes part of a retriever's name."""
 
 
 def value_labels(sweep: Sweep) -> dict[str, tuple[str, ...]]:
