@@ -87,7 +87,7 @@ def plan_notes(plan: RunPlan) -> Iterator[str]:
         yield _judge_note(plan.judging)
     if any(row.minutes is None for row in plan.rows):
         yield (
-            "time: how fast a local model is on this machine is read from its last run "
+            "time: how fast a local model is on this machine is read from earlier runs "
             "in the results folder; there is none"
         )
     if not all(row.exact for row in plan.rows):

@@ -68,7 +68,7 @@ class RerankConfig(RetrieverConfig):
     """What it is; left out where there is an encoder (dense), or a rerank with an `of`
     (rerank)."""
     of: str | NestedRetriever
-    """The retrievers that this one uses: names, or tables without a name."""
+    """The retriever whose hits are reranked: a name, or a table without one."""
     rerank: RerankerField
     """A reranker of the first hits."""
 

@@ -1,8 +1,8 @@
 """A sweep written out.
 
 Each choice of one value per axis becomes a retriever, such as `words[0.9, 0.4]`, with
-copies of the parts that an axis varies. A choice that equals a retriever of the file is
-that retriever, not a second one. `parse` checks all of them afterwards.
+copies of the parts that an axis varies. A choice that equals the swept retriever, or
+the default, is that retriever, not a second one. `parse` checks all of them afterwards.
 """
 
 import math

@@ -31,7 +31,7 @@ KEYS_WITHOUT_EFFECT = {
     "nli": _SERVICE_KEYS,
     "openai": ("threshold",),
 }
-"""Kind of judge -> the keys that only other kinds have."""
+"""Kind of judge -> keys that only other kinds have."""
 
 
 class DatasetConfig(StrictTable):

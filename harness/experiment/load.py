@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import DatasetReference, suggest_path
 from harness.dataset.listing import is_run_folder
+from harness.english import count_of
 from harness.experiment.experiment import Experiment
 from harness.experiment.locate import (
     locate,
@@ -80,20 +81,20 @@ def load(
     """Read and check an experiment on one data set.
 
     Args:
-        source: an experiment file; or its tables, or an Experiment, built in code: then
-            paths are relative to the working directory. A LoadedExperiment is returned
-            unchanged.
+        source: an experiment file; or its tables, or an Experiment without a sweep,
+            built in code: then paths are relative to the working directory. A
+            LoadedExperiment is returned unchanged.
         allow_code: whether it may run code: a Python function, a kind of another
             package, a model's own code.
 
     Raises:
-        InputError: with every problem and its key; or it names several data sets.
+        InputError: with every problem and its key; or it has a list of data sets.
     """
     if isinstance(source, LoadedExperiment):
         return source
     sets = load_sets(source, allow_code=allow_code)
     if sets[0].set_of:
-        problem = f"names {len(sets)} data sets, and this takes one"
+        problem = f"is a list of {count_of(len(sets), 'data set')}, and this takes one"
         where = f"{sets[0].path}: dataset"
         raise InputError(Problem(where, problem, SEVERAL_SETS_REMEDY))
     return sets[0]
@@ -247,8 +248,18 @@ def _unreadable_remedy(path: Path) -> str:
 
 
 def _tables_of(source: Mapping[str, Any] | Experiment) -> RawTable:
-    """Return the tables of an experiment built in code, as a file would have them."""
-    tables = source.resolved() if isinstance(source, Experiment) else source
+    """Return the tables of an experiment built in code, as a file would have them.
+
+    Raises:
+        InputError: it is an Experiment with a sweep, which a file does not list.
+    """
+    tables = source
+    if isinstance(source, Experiment):
+        if source.sweep is not None:
+            problem = "is written out: its configurations are retrievers already"
+            remedy = "give the file of the experiment, or its tables"
+            raise InputError(Problem("sweep", problem, remedy))
+        tables = source.resolved()
     return RawTable(_as_file_value(tables))
 
 

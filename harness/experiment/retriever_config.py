@@ -46,7 +46,7 @@ RerankerField = Annotated[
 class ConversationConfig(StrictTable):
     """What is searched with where a query has a history."""
 
-    text: str = Field(default="last", pattern=r"^(last|all|.*\{query\}.*)$")
+    text: str = Field(default="last", pattern=r"^(last|all|[\s\S]*\{query\}[\s\S]*)$")
     """The query alone ("last"), all that was said ("all"), or a text with {history} and
     {query}."""
 

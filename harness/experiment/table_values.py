@@ -68,7 +68,7 @@ def walk_texts(value: Any, key_path: str = "") -> Iterator[NestedText]:
 
 
 def oversized_numbers(tables: object) -> Iterator[Problem]:
-    """Yield a problem for each number that is too large for a library.
+    """Yield a problem for each whole number that is too large for a library.
 
     The seed of the experiment may be larger: no library reads it.
     """
@@ -85,7 +85,7 @@ def literal_secrets(tables: object) -> Iterator[Problem]:
         # What is left of the text may be a secret: a variable and a scheme are none.
         secret = VARIABLE_REFERENCE.sub("", text).strip()
         secret = AUTHORIZATION_SCHEME.sub("", secret).strip()
-        key = key_path.rpartition(".")[2]
+        key = re.sub(r"(\[\d+\])+$", "", key_path.rpartition(".")[2])
         has_secret_key = secret and SECRET_KEY_PATTERN.search(key)
         if has_secret_key or SECRET_URL_PATTERN.search(secret):
             problem = "a secret does not belong in a file"

@@ -10,7 +10,7 @@ from harness.experiment.experiment_tables import Sweep
 WHOLE_DOCUMENT_LABEL = "whole"
 """The label of a chunk size of 0: whole documents."""
 MAX_LABEL_LENGTH = 60
-"""Characters of a value's label, which becomes part of a retriever's name."""
+"""Characters of a text's label, which becomes part of a retriever's name."""
 
 
 def value_labels(sweep: Sweep) -> dict[str, tuple[str, ...]]:
@@ -69,7 +69,7 @@ def _label(value: Any, path: str, *, with_owner: bool) -> str:
         value = tuple(value.values())
     if isinstance(value, tuple):
         labels = [_label(inner, path, with_owner=with_owner) for inner in value]
-        return "-".join(labels)
+        return "-".join(labels) or "none"
     if path.endswith("chunk.size") and value == 0:
         return WHOLE_DOCUMENT_LABEL
     if isinstance(value, bool):

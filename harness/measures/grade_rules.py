@@ -69,9 +69,8 @@ def _bucket_grades(buckets: GradeBuckets, n: int) -> list[int]:
         raise InputError(problem)
     grades: list[int] = []
     for last_rank, grade in buckets:
-        grades += [grade] * (last_rank - len(grades))
-    grades += [0] * n
-    return grades[:n]
+        grades += [grade] * (min(last_rank, n) - len(grades))
+    return grades + [0] * (n - len(grades))
 
 
 def _are_in_order(buckets: GradeBuckets) -> bool:

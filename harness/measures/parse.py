@@ -90,7 +90,7 @@ RBP_PERSISTENCE = 0.8
 def parse_measure(
     text: str, *, gain: Gain | None = None, ideal: Ideal | None = None
 ) -> Measure:
-    """Return the measure with this name, in any case.
+    """Return the measure with this name; one of ours is read in any case.
 
     `gain` and `ideal` are those that an experiment declares under `[relevance]`: they
     apply if the name does not say otherwise, and the measure has that parameter.
@@ -197,7 +197,7 @@ def _measure_name(text: str, written_name: str) -> str:
         return our_names[plain_name]
     # Other tools write the cutoff into the name: recall_10, ndcg_at_10, map_cut_10.
     bare_name = re.sub(r"(_at)?_?\d*$", "", lower_name).replace("_", "")
-    our_name = MEASURE_ALIASES.get(bare_name) or OTHER_TOOLS_NAMES.get(bare_name)
+    our_name = our_names.get(bare_name) or OTHER_TOOLS_NAMES.get(bare_name)
     remedy = did_you_mean(lower_name, MEASURES)
     if our_name:
         remedy = f"here it is {our_name!r}"
@@ -211,7 +211,7 @@ def _parse_arguments(text: str, name: str, inside: str) -> dict[str, object]:
     """
     try:
         arguments = _literal_arguments(inside)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         remedy = "write parameters as name=value, each once, text in quotes"
         raise _refusal(text, f"cannot read ({inside})", remedy) from error
     options = row_named(name).options
@@ -226,7 +226,7 @@ def _literal_arguments(inside: str) -> dict[str, object]:
     """Return the keyword arguments of a call, their keys in lower case.
 
     Raises:
-        SyntaxError: this is no Python.
+        SyntaxError: this is no Python; too deep, a RecursionError or a MemoryError.
         ValueError: these are not keyword arguments with literals, each once.
     """
     call = ast.parse(f"f({inside})", mode="eval").body

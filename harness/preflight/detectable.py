@@ -12,6 +12,7 @@ from harness.experiment import LoadedExperiment
 from harness.measures import value_span
 from harness.measures.score import Grades
 from harness.scoring.query_units import query_clusters
+from harness.stats.settings import CorrectionMethod, TestName
 from retrievers.types import Query
 
 ASSUMED_DEVIATION = 0.2
@@ -39,12 +40,21 @@ class DetectableDifference(NamedTuple):
     alpha: float = 0.05
     range_of: float = 1.0
     """How far apart two values of the primary measure can be."""
+    test: TestName = "randomization"
+    correction: CorrectionMethod = "holm"
 
     def smallest_p(self, units: int | None = None) -> float:
-        """The smallest corrected p that so many units can give."""
+        """The smallest corrected p that so many units can give.
+
+        A t-test has no bound from two units on: 0. "bh" corrects nothing where all
+        comparisons have the smallest p.
+        """
         if units is None:
             units = self.units
-        return min(1.0, self.comparisons * 2.0 ** (1 - units))
+        if self.test == "t" and units > 1:
+            return 0.0
+        factor = 1 if self.correction == "bh" else self.comparisons
+        return min(1.0, factor * 2.0 ** (1 - units))
 
     def units_needed(self) -> int:
         """The fewest units with which a corrected p can reach alpha."""
@@ -85,6 +95,8 @@ def detectable_difference(
         clusters=clusters is not None,
         comparisons=_count_comparisons(loaded),
         alpha=statistics.alpha,
+        test=statistics.test,
+        correction=statistics.correction,
         range_of=value_span(primary, judgments) if judgments else 1.0,
     )
 

@@ -19,7 +19,7 @@ class JudgingPlan(NamedTuple):
 
 
 def plan_judging(context: PlanContext) -> JudgingPlan | None:
-    """Return what judging takes; None without claims, or for a local judge."""
+    """Return what judging takes; None without measures by claims, or a chat model."""
     experiment = context.loaded.experiment
     measures = context.loaded.question.measures
     judge = experiment.judge

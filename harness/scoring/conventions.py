@@ -29,16 +29,17 @@ class RunConventions:
 
 
 class CountingQueries(NamedTuple):
-    """The queries that count, and notes about the others."""
+    """The queries that count."""
 
     ids: set[str]
     notes: list[str]
+    """How many lack a relevant document, or a ranking, and whether they count."""
 
 
 def counting_queries(
     judgments: Grades, queries_in_run: set[str], conventions: RunConventions
 ) -> CountingQueries:
-    """Return the queries that count, and notes about the others.
+    """Return the queries that count, with notes.
 
     Args:
         judgments: query id -> document id -> grade.

@@ -76,10 +76,14 @@ def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    """Return the folders of runs: the path itself, or those in it, if there are any."""
+    """Return the folders of runs: the path itself, or those in it, sorted by name.
+
+    Hidden ones, as of an unfinished run, do not count.
+    """
     if is_results_folder(path):
         return [path]
-    return [manifest.parent for manifest in path.glob("*/manifest.json")]
+    folders = [manifest.parent for manifest in path.glob("*/manifest.json")]
+    return sorted(folder for folder in folders if not folder.name.startswith("."))
 
 
 def _differing_fields(declared: Sequence[Settings]) -> list[str]:

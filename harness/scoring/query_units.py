@@ -117,7 +117,7 @@ def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:
     first_with_text: dict[str, int] = {}
     first_with_field: dict[str, int] = {}
     for index, query in enumerate(queries):
-        text = " ".join([*query.history, _normalised_text(query.text)])
+        text = "\0".join([*query.history, _normalised_text(query.text)])
         label = query.fields.get(field, "") if field else ""
         for key, first_index in ((text, first_with_text), (label, first_with_field)):
             if not key:

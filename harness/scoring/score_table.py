@@ -14,8 +14,13 @@ import numpy as np
 from harness.measures import parse_measure, value_bounds
 from harness.measures.score import Grades
 from harness.measures.table import is_binary
-from harness.scoring.scores import RankedIds, ScoreColumn, Scores
-from harness.stats.differences import ScoreTable, ValueRange
+from harness.scoring.scores import (
+    RankedIds,
+    ScoreColumn,
+    Scores,
+    are_zeros_and_ones,
+)
+from harness.stats.differences import UNIT_RANGE, ScoreTable, ValueRange
 from retrievers.types import Floats
 
 
@@ -30,7 +35,8 @@ def scores_from_columns(
 ) -> Scores:
     """Return the table of measures that we compute ourselves.
 
-    Ranges and identical rankings follow from the names and the labels.
+    Ranges and identical rankings follow from the names and the labels. A measure of the
+    user's own is binary if its scores are, and its range is 0 to 1.
 
     Args:
         columns: the scores of one retriever on one measure each.
@@ -47,7 +53,8 @@ def scores_from_columns(
     for name in values:
         measure = parse_measure(name)
         ranges[name] = ValueRange(*value_bounds(measure, judgments))
-        if is_binary(measure):
+        is_unit_own = measure.is_own and ranges[name] == UNIT_RANGE
+        if is_binary(measure) or (is_unit_own and are_zeros_and_ones(values[name])):
             binary.add(name)
     index_of = {query_id: index for index, query_id in enumerate(ids)}
     return Scores(

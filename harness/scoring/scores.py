@@ -15,7 +15,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.measures.measure import OWN_PREFIX
 from harness.stats.differences import (
     SCORE_TOLERANCE,
     UNIT_RANGE,
@@ -79,7 +78,7 @@ class Scores:
     A measure that is not in it has the range [0, 1] if its scores do.
     """
     binary: frozenset[str] = frozenset()
-    """Measures of ours that can only be 0 or 1."""
+    """Of the measures in `ranges`, those whose scores are only 0 or 1."""
     low_is_good: frozenset[str] = frozenset()
     """Measures for which less is better: verdicts are reversed, numbers stay."""
     clusters: tuple[str, ...] | None = None
@@ -198,16 +197,12 @@ class Scores:
     def is_binary(self, measure: str) -> bool:
         """Whether a measure is 0 or 1.
 
-        One that is not ours, if all its scores are, both occur, and no range was
-        declared. An average of trials is neither.
+        One that is not ours, if `are_zeros_and_ones`, and no range was declared. An
+        average of trials is neither.
         """
-        is_ours = measure in self.ranges and not measure.startswith(OWN_PREFIX)
-        if is_ours or self.trial_means:
+        if measure in self.ranges or self.trial_means:
             return measure in self.binary
-        if self.extremes(measure) != (0.0, 1.0):
-            return False
-        scores = np.array([*self.values[measure].values()])
-        return bool((np.isnan(scores) | (scores == 0) | (scores == 1)).all())
+        return are_zeros_and_ones(self.values[measure])
 
     def span_of(self, measure: str) -> float | None:
         """The worst possible loss on one query; None if the range is unknown."""
@@ -319,6 +314,15 @@ class Scores:
                 if count:
                     counts.setdefault(measure, {})[retriever] = count
         return counts
+
+
+def are_zeros_and_ones(scores_by_retriever: ScoreTable) -> bool:
+    """Whether all scores are 0, 1 or undefined, and both 0 and 1 occur."""
+    scores = np.array([*scores_by_retriever.values()])
+    is_zero = scores == 0
+    is_one = scores == 1
+    is_either = is_zero | is_one | np.isnan(scores)
+    return bool(is_either.all() and is_zero.any() and is_one.any())
 
 
 def _items_at(

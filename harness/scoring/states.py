@@ -19,13 +19,13 @@ class StateQueries(NamedTuple):
     """The queries that are scored in both states, and why others are left out."""
 
     ids: tuple[str, ...]
-    """Queries of equal text with labels in both states."""
+    """Queries of equal text and history with labels in both states."""
     without_label_before: tuple[str, ...]
     """Queries of both states that only the new one scores."""
     without_label_after: tuple[str, ...]
     """Queries of both states that only the old one scores."""
     changed_text: tuple[str, ...]
-    """Queries that both states score, with another text."""
+    """Queries that both states score, with another text or history."""
     without_value: int = 0
     """How many have labels, and no value of the measure from a retriever in a state."""
 
@@ -42,7 +42,9 @@ def find_state_queries(old: Results, new: Results) -> StateQueries:
     for query_id in new.queries:
         if query_id not in scored_before or query_id not in scored_after:
             continue
-        if old.queries[query_id].query.text == new.queries[query_id].query.text:
+        before = old.queries[query_id].query
+        after = new.queries[query_id].query
+        if (before.text, before.history) == (after.text, after.history):
             shared.append(query_id)
         else:
             changed_text.append(query_id)

@@ -70,9 +70,9 @@ def score_trec_runs(
         conventions: which queries count, and how scores are compared.
 
     Raises:
-        InputError: with the problems of all files: lines that cannot be read, no run
-            with a judged hit, a query in the conventions that is not judged. A run is
-            named twice; a measure needs groups.
+        InputError: a run is named twice; a measure needs groups; the qrels cannot be
+            read; with the problems of all runs: lines that cannot be read, no run with
+            a judged hit, a query in the conventions that is not judged.
     """
     _refuse_repeated(runs)
     _refuse_groups(measures)

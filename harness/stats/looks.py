@@ -20,6 +20,8 @@ QueryKey = TypeVar("QueryKey")
 
 LOOK_GRID_POINTS = 1_001
 """Points on which the distribution of the test between two looks is integrated."""
+MIN_LOOK_CHANCE = 1e-12
+"""The least chance that a look gets: with none, a test has no level."""
 MAX_BOUNDARY = 40.0
 """A test statistic beyond which no chance is left in a float."""
 
@@ -90,7 +92,7 @@ def look_levels(
 
     The test statistics of the looks are normal with correlation sqrt(n_i / n_j). At the
     boundary of a look, the chance to cross it, and no earlier one, is the alpha that
-    the spending function grants (Armitage, McPherson & Rowe 1969).
+    the spending function grants (Armitage, McPherson & Rowe 1969), at least 1e-12.
 
     Args:
         alpha: of all looks together, two-sided.
@@ -108,7 +110,7 @@ def look_levels(
     spent = [spent_alpha(alpha, float(fraction)) for fraction in fractions]
     if spends_rest:
         spent[-1] = alpha
-    granted = np.diff(spent, prepend=0.0)
+    granted = np.maximum(np.diff(spent, prepend=0.0), MIN_LOOK_CHANCE)
     levels: list[float] = []
     density = StatisticDensity(grid=np.zeros(1), weights=np.ones(1))
     previous_fraction = 0.0

@@ -28,10 +28,7 @@ class PairedTTest(NamedTuple):
 def paired_t_test(
     differences: PairedDifferences, units: Units | None = None
 ) -> PairedTTest:
-    """Student's (1908) paired t; undefined, p = 1, if all differences are equal.
-
-    Its standard error and degrees of freedom are those of `standard_error`.
-    """
+    """Student's (1908) paired t; undefined, p = 1, without a `standard_error`."""
     estimate = standard_error(differences.values, units)
     if estimate is None:
         return PairedTTest(None, 1.0)

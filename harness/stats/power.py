@@ -34,7 +34,8 @@ def t_power(effect: float, n: int, alpha: float) -> float:
     >>> round(t_power(0.5, 34, 0.05), 4)
     0.8078
     """
-    edge = float(special.stdtrit(n - 1, 1 - alpha / 2))
+    # By the lower tail: 1 - alpha / 2 would be 1 for a small alpha.
+    edge = -float(special.stdtrit(n - 1, alpha / 2))
     centre = effect * math.sqrt(n)
     power = float(1 - special.nctdtr(n - 1, centre, edge))
     if math.isnan(power):  # scipy's limit; only the observed deviation matters there

@@ -35,7 +35,7 @@ class RocArea(NamedTuple):
 
     value: float
     low: float | None
-    """None with fewer than 5 queries on either side."""
+    """None with fewer than 5 queries, or clusters, on either side."""
     high: float | None
 
 
@@ -44,7 +44,7 @@ class RocAreaTest(NamedTuple):
 
     difference: float
     p_value: float | None
-    """Two-sided p, never 0; None with fewer than 5 queries on either side."""
+    """Two-sided p, never 0; None where `RocArea` has no interval."""
 
 
 class Placements(NamedTuple):

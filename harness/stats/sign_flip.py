@@ -171,7 +171,8 @@ def _grid_steps(sizes: Floats) -> int | None:
     """Return the steps of the grid for these sizes; None for the saddlepoint."""
     if len(sizes) <= MAX_GRID_DIFFERENCES:
         return GRID_STEPS
-    effective = float((sizes**2).sum() ** 2 / (sizes**4).sum())
+    shares = sizes / sizes[-1]  # fourth powers of large sizes overflow
+    effective = float((shares**2).sum() ** 2 / (shares**4).sum())
     return FINE_GRID_STEPS if effective < MIN_EFFECTIVE_DIFFERENCES else None
 
 

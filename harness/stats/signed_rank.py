@@ -77,8 +77,8 @@ def signed_rank(differences: PairedDifferences) -> SignedRank:
     (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally likely;
     ties have mid-ranks; the rank sums of all patterns are counted, with a relative
     error of p below 1e-9 (all terms of all sums are positive). Beyond 500 non-zero
-    differences of more than a few sizes `saddlepoint_tail`, within 1e-3 of the count
-    (1e-2 where four to ten sizes are equally frequent).
+    differences of more than a few sizes `saddlepoint_tail`, down to p = 1e-12 within
+    1e-3 of the count (1e-2 where four to ten sizes are equally frequent).
 
     >>> from harness.stats.differences import paired_differences
     >>> a = np.array([0.9, 0.8, 0.7, 0.6, 0.5])

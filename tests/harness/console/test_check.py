@@ -13,6 +13,7 @@ from harness.console.check_text import (
     warning_text,
 )
 from harness.dataset import load_dataset, parse_reference
+from harness.experiment import load
 from harness.pipeline import run
 from harness.preflight import passages
 from harness.preflight.check import check_target
@@ -193,6 +194,37 @@ def test_every_query_of_a_quoted_text_is_named(tmp_path):
 
 def test_a_tiny_alpha_needs_many_queries():
     assert DetectableDifference(5, alpha=1e-40).units_needed() == 134
+
+
+@pytest.mark.parametrize(
+    ("test", "correction", "needed"),
+    [("randomization", "holm", 8), ("wilcoxon", "bh", 6), ("t", "holm", 2)],
+)
+def test_the_queries_needed_depend_on_the_test_and_the_correction(
+    test, correction, needed
+):
+    detectable = DetectableDifference(
+        1, comparisons=6, test=test, correction=correction
+    )
+    assert detectable.units_needed() == needed
+
+
+def test_a_t_test_of_few_queries_is_said_to_detect_a_difference(tmp_path):
+    loaded = load(
+        {
+            "name": "x",
+            "dataset": str(tmp_path),
+            "primary": "RR",
+            "retrievers": [{"name": "a", "kind": "bm25"}],
+            "statistics": {"test": "t", "correction": "bonferroni"},
+        }
+    )
+    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": "d", "text": "a word"}])
+    rows = [{"id": f"{i}", "query": f"q {i}", "relevant": ["d"]} for i in range(5)]
+    layouts.jsonl(tmp_path / "queries.jsonl", rows)
+    detectable = check_target(loaded).detectable
+    assert (detectable.test, detectable.correction) == ("t", "bonferroni")
+    assert "detect a difference" in detectable_sentence(detectable)
 
 
 def test_the_detectable_difference_of_few_queries_in_words():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -147,6 +148,12 @@ def test_queries_of_equal_text_are_one_question():
 
 def test_different_texts_have_no_clusters():
     assert query_clusters([Query("1", "x"), Query("2", "y")], None) is None
+
+
+def test_turns_whose_texts_join_to_the_same_are_not_the_same_query():
+    queries = [Query("1", "b c", history=("a",)), Query("2", "c", history=("a b",))]
+    named = [replace(query, fields={"conversation": query.id}) for query in queries]
+    assert query_clusters(named, None) == ("", "")
 
 
 @pytest.mark.parametrize(

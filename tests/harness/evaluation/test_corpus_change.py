@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from harness.evaluation.verdict import Verdict
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
+from harness.scoring.declared_settings import read_declared_settings
+from harness.scoring.states import find_state_queries
 from tests.support import layouts
 
 Labels = Mapping[str, Sequence[str]]
@@ -168,6 +171,34 @@ def test_what_is_left_out_is_counted_with_its_reason(tmp_path, old):
     queries = compare_corpus_states(old, new).queries
     assert queries.ids == ("q1", "q3")
     assert queries.without_label_after == ("q2",)
+
+
+def test_a_query_after_another_history_is_another_query(tmp_path):
+    history = ["which page?", "The first."]
+    queries = [
+        {"id": "q1", "query": "what", "relevant": ["a"], "history": history},
+        {"id": "q2", "query": "what b", "relevant": ["b"]},
+    ]
+    documents = [{"id": id_, "text": f"text of {id_}"} for id_ in "abc"]
+    states: list[Results] = []
+    for name in ("old", "new"):
+        layouts.jsonl(tmp_path / name / "documents.jsonl", documents)
+        layouts.jsonl(tmp_path / name / "queries.jsonl", queries)
+        states.append(saved_run(tmp_path, name, {"q1": ["a"], "q2": ["b"]}))
+        queries[0]["history"] = ["which page?", "The last."]
+    found = find_state_queries(*states)
+    assert (found.ids, found.changed_text) == (("q2",), ("q1",))
+
+
+def test_a_hidden_folder_declares_nothing(old):
+    declared = read_declared_settings([old.folder.parent])
+    hidden = old.folder.parent / ".unfinished"
+    shutil.copytree(old.folder, hidden)
+    manifest = (hidden / "manifest.json").read_text(encoding="utf-8")
+    assert '"alpha": 0.05' in manifest
+    changed = manifest.replace('"alpha": 0.05', '"alpha": 0.01')
+    (hidden / "manifest.json").write_text(changed, encoding="utf-8")
+    assert read_declared_settings([old.folder.parent]) == declared
 
 
 UNCHANGED = """\

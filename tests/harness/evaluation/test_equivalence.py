@@ -17,6 +17,8 @@ from harness.evaluation.gate import (
     gate_scores,
 )
 from harness.evaluation.verdict import Verdict
+from harness.scoring.score_table import scores_from_columns
+from harness.scoring.scores import ScoreColumn
 from harness.stats.differences import ValueRange
 from harness.stats.paired_tests import EquivalenceMargin, non_inferiority_tests
 from harness.stats.settings import Settings
@@ -309,9 +311,11 @@ def test_identical_rankings_are_called_so_and_prove_little(value, n, outcome, se
     assert found.passed == (outcome is UNCHANGED)
 
 
-@pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf"), 1e308])
+@pytest.mark.parametrize(
+    "margin", [-0.1, 0.0, float("nan"), float("inf"), 1e308, 1e-310]
+)
 def test_a_margin_is_a_finite_number_above_0(margin):
-    with pytest.raises(InputError, match="is not a number above 0 and below 1e"):
+    with pytest.raises(InputError, match="is not a number between 1e-100 and 1e"):
         Settings(margin=margin)
 
 
@@ -322,6 +326,27 @@ def test_a_margin_is_in_points_of_the_measure():
 
 DISTANT = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
 """From 2.90025 to 3."""
+
+
+def own_scores(name, third):
+    values = [[0.0, 1.0, third], [1.0, 0.0, third]]
+    columns = [
+        ScoreColumn(name, r, "xyz", v) for r, v in zip("ab", values, strict=True)
+    ]
+    return scores_from_columns(columns, {}, {}, source_order="xyz", primary=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "third", "binary"),
+    [("own.m", 1.0, True), ("own.m", 0.5, False), ("own.m(high=2)", 1.0, False)],
+)
+def test_an_own_measure_is_binary_on_some_queries_if_it_is_on_all(name, third, binary):
+    table = own_scores(name, third)
+    (measure,) = table.values
+    some = table.select_queries(np.array([True, True, False]))
+    last = table.select_queries(np.array([False, False, True]))
+    tables = (table, some, last)
+    assert [scores.is_binary(measure) for scores in tables] == [binary] * 3
 
 
 @pytest.mark.parametrize(

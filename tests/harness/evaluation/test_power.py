@@ -55,6 +55,12 @@ def test_a_huge_effect_is_found(n, effect):
     assert t_power(effect, n, 0.05) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("alpha", [1e-12, 1e-20, 1e-50])
+def test_an_effect_is_detectable_at_a_tiny_level(alpha):
+    effect = detectable_effect(30, alpha)
+    assert t_power(effect, 30, alpha) == pytest.approx(TARGET_POWER)
+
+
 def test_the_power_has_no_step_where_scipy_gives_none():
     for n, low, high in ((2, 1e3, 1e14), (9, 10, 1e10)):
         effects = np.geomspace(low, high, 200)
@@ -204,6 +210,14 @@ def test_a_look_after_another_spends_what_that_one_left():
         > spent_alpha(0.05, 0.5)
         > settings_at_look(after, 75).alpha
     )
+
+
+@pytest.mark.parametrize("earlier", [(), (2,)])
+def test_a_look_long_before_the_end_has_a_level(earlier):
+    settings = Settings(looks=Looks((1_000, 2_000)), earlier=earlier)
+    at_look = settings_at_look(settings, 3)  # the chance of 3 in 2,000 is no float
+    assert at_look.alpha == pytest.approx(1e-12, rel=1e-3)
+    assert at_look.level < 1
 
 
 def test_an_unplanned_look_counts_among_the_looks():

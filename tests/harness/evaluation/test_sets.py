@@ -401,7 +401,9 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     ]
     sets = json.loads(call("check", path, "--json").out)["data_sets"]
     assert [data_set["total"]["calls"] for data_set in sets] == [0, 0, 0]
-    assert "names 3 data sets, and this takes one" in str(small.refusal(load, path))
+    assert "is a list of 3 data sets, and this takes one" in str(
+        small.refusal(load, path)
+    )
     shutil.rmtree(tmp_path / "it")
     assert "'it' does not exist" in call("check", path).err
 

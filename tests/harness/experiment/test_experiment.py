@@ -173,6 +173,7 @@ FAULTS = [
     (dense("", 'store = { location = "edge", shards = 3 }'), "shards: is for"),
     (other("h", 'kind = "http"', 'url = "http://h/?q=a&key=b"'), "url: a secret"),
     (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),
+    (HEAD + 'api_keys = ["sk-1"]\n' + BM25, "api_keys[0]: a secret does not belong"),
     (
         HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25,
         "${NOT_SET_AT_ALL} is not set",
@@ -192,6 +193,22 @@ def test_each_fault_is_one_message_with_its_place(
     assert message in error_text and "e.toml" in error_text
     assert ("needs at least 1" in error_text) == (text == HEAD)
     assert "cannot be read" in str(refusal(load, "none.toml"))
+
+
+def test_a_conversation_may_be_written_on_several_lines(folder: Path) -> None:
+    template = '[conversation]\ntext = "{history}\\n{query}"\n'
+    (config,) = load(written(HEAD + BM25 + template)).experiment.retrievers
+    assert config.conversation is not None
+    assert config.conversation.text == "{history}\n{query}"
+
+
+def test_a_swept_value_may_be_empty(folder: Path) -> None:
+    table = dense("", 'filter = { lang = "en" }')
+    sweep = '[sweep]\ndefault = "x"\nof = "x"\nfilter = [{}, { lang = "de" }]\n'
+    experiment = load(written(table + sweep)).experiment
+    assert experiment.retriever_names == ["bm25", "x", "x[none]", "x[de]"]
+    refused = refusal(load, experiment)
+    assert "sweep: is written out" in str(refused)
 
 
 schema = cache(

@@ -142,6 +142,9 @@ def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> 
     [
         ("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
         ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
+        ("P_10", "there is no measure 'P_10' (here it is 'P')"),
+        ("ndcg_at_10", "there is no measure 'ndcg_at_10' (here it is 'nDCG')"),
+        (f"P(rel={'-' * 100_000}1)@5", "cannot read"),
         ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
         ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
         ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),

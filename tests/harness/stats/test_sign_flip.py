@@ -101,6 +101,14 @@ def test_few_large_and_many_tiny_differences_use_the_grid() -> None:
     assert coarse.at_most == pytest.approx(fine, rel=0.013)
 
 
+def test_the_method_does_not_depend_on_the_unit_of_the_scores() -> None:
+    sizes = np.sort(np.append(np.random.default_rng(0).uniform(0.9, 1.1, 400), 100.0))
+    tail = subset_tail(sizes, float(sizes.sum()) * 0.4, 0.0)
+    large = subset_tail(sizes * 1e90, float(sizes.sum()) * 0.4e90, 0.0)
+    assert tail.method == large.method == "grid"
+    assert large.at_most == pytest.approx(tail.at_most, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("n", "fast", "method"),
     [(150, False, "grid"), (150, True, "saddlepoint"), (600, False, "saddlepoint")],
