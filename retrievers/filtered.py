@@ -23,7 +23,7 @@ from retrievers.meter import Meter
 from retrievers.query import Query
 from retrievers.ranking import Ranking, ranked, search_until_settled
 from retrievers.resources import Resources
-from retrievers.retriever import Retriever, read_facts
+from retrievers.retriever import Retriever, check_retriever, read_facts
 
 
 @runtime_checkable
@@ -52,6 +52,7 @@ class Filtered(Retriever):
     def __init__(
         self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]
     ) -> None:
+        check_retriever("retriever", retriever)
         if isinstance(conditions, Mapping):
             conditions = parse_conditions(conditions)
         are_several = isinstance(conditions, Sequence)

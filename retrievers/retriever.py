@@ -111,3 +111,15 @@ def read_facts(retriever: Retriever) -> RetrieverFacts:
         return parse_facts(retriever.provenance)
     except ValueError as error:
         raise BackendError(f"{type(retriever).__name__}.provenance: {error}") from None
+
+
+def check_retriever(where: str, value: object) -> None:
+    """Raise InputError if a value that was given as a retriever is none.
+
+    Args:
+        where: the option, or the argument.
+        value: the value.
+    """
+    if not isinstance(value, Retriever):
+        problem = f"{value!r:.60} is not a retriever"
+        raise InputError(Problem(where, problem, "such as retrievers.BM25()"))

