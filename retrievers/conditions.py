@@ -40,6 +40,23 @@ QueryFilters = Sequence[FilterValues]
 """One for each query; empty if all documents may be found."""
 
 
+def read_conditions(
+    conditions: Mapping[str, Any] | Sequence[Condition],
+) -> tuple[Condition, ...]:
+    """Return the conditions that are given in Python, as a table or a list.
+
+    Raises:
+        InputError: they are neither, or as by `parse_conditions`.
+    """
+    if isinstance(conditions, Mapping):
+        return tuple(parse_conditions(conditions))
+    are_several = isinstance(conditions, Sequence)
+    if not are_several or not all(isinstance(c, Condition) for c in conditions):
+        problem = f"{conditions!r} is no table of fields"
+        raise InputError(Problem("filter", problem, '{"language": "ja"}'))
+    return tuple(conditions)
+
+
 def parse_conditions(table: Mapping[str, Any]) -> list[Condition]:
     """Return the conditions in a table of fields.
 

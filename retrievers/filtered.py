@@ -14,10 +14,9 @@ from retrievers.conditions import (
     conditions_table,
     conditions_text,
     filter_values,
-    parse_conditions,
+    read_conditions,
 )
 from retrievers.document import Document
-from retrievers.errors import InputError, Problem
 from retrievers.facts import RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.query import Query
@@ -53,14 +52,8 @@ class Filtered(Retriever):
         self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]
     ) -> None:
         check_retriever("retriever", retriever)
-        if isinstance(conditions, Mapping):
-            conditions = parse_conditions(conditions)
-        are_several = isinstance(conditions, Sequence)
-        if not are_several or not all(isinstance(c, Condition) for c in conditions):
-            problem = f"{conditions!r} is no table of fields"
-            raise InputError(Problem("filter", problem, '{"language": "ja"}'))
         self.retriever = retriever
-        self._conditions = tuple(conditions)
+        self._conditions = read_conditions(conditions)
         self._rows: dict[str, int] = {}
         """Document id -> the document's position in the corpus."""
         self._values = FieldValues(condition.field for condition in self._conditions)

@@ -100,7 +100,8 @@ class Weights:
 
     def _find_folder(self) -> Path | None:
         """Return the model's folder, or that in the `offline` package."""
-        if self.model_object is None and is_folder(Path(self.model)):
+        is_named = self.model_object is None and self.model
+        if is_named and is_folder(Path(self.model)):
             return Path(self.model)
         if self.model != OFFLINE_MODEL or self._wanted_revision:
             return None

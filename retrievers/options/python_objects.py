@@ -27,7 +27,7 @@ def encoder_table(model: Any) -> dict[str, Any]:
             or of texts and their role, that returns (n, d).
 
     Raises:
-        InputError: it is none of these.
+        InputError: it is none of these, or a table without a kind.
 
     >>> encoder_table("intfloat/e5-small-v2")
     {'kind': 'sentence-transformers', 'model': 'intfloat/e5-small-v2'}
@@ -37,7 +37,7 @@ def encoder_table(model: Any) -> dict[str, Any]:
     if isinstance(model, str | Path):
         return {"kind": "sentence-transformers", "model": str(model)}
     if isinstance(model, Mapping):
-        return dict(model)
+        return _table_with_kind("encoder", model)
     if isinstance(model, Configured):
         return model.to_config()
     kind = kind_of_library_model(model)
@@ -69,7 +69,7 @@ def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
             depth, or 10.
 
     Raises:
-        InputError: it is none of these.
+        InputError: it is none of these, or a table without a kind.
 
     >>> table = reranker_table("cross-encoder/ms-marco-MiniLM-L6-v2", 20)
     >>> table["kind"], table["depth"]
@@ -85,7 +85,7 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
     if isinstance(model, Configured):
         return model.to_config()
     if isinstance(model, Mapping):
-        return dict(model)
+        return _table_with_kind("reranker", model)
     if kind_of_library_model(model) == "cross-encoder":
         return {
             "kind": "cross-encoder",
@@ -96,6 +96,14 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
         problem = f"a {type(model).__name__} is not a CrossEncoder"
         raise InputError(Problem("reranker", problem, "or give its name"))
     return {"kind": "cross-encoder", "model": str(model)}
+
+
+def _table_with_kind(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a table; raise InputError if it has no kind."""
+    if "kind" not in table:
+        problem = "is not a table with a kind"
+        raise InputError(Problem(where, problem, '{"kind": "…", "model": "…"}'))
+    return dict(table)
 
 
 def kind_of_library_model(model: Any) -> str:

@@ -653,3 +653,14 @@ def test_late_chunking_by_an_encoder_without_token_vectors_is_one_clear_error(en
         InputError, match=r"chunk\.late: needs the vectors of a document's tokens"
     ):
         Dense(encoder, chunk={"size": 100, "late": True})
+
+
+def test_a_dense_retriever_of_python_writes_its_filter_and_its_store():
+    hashing = {"kind": "hashing"}
+    retriever = Dense(hashing, store=StoreOptions("edge"), conditions={"lang": "ja"})
+    assert retriever.to_config() == {
+        "kind": "dense",
+        "encoder": hashing,
+        "store": {"location": "edge"},
+        "filter": {"lang": ["ja"]},
+    }
