@@ -17,7 +17,7 @@ from retrievers.ranking import Ranking
 class Retriever(ABC):
     """Ranks the documents of a corpus for queries.
 
-    Creating a retriever loads and sends nothing.
+    Creating a retriever sends nothing, and waits for nothing that is loaded.
     """
 
     expands: ClassVar[bool] = False

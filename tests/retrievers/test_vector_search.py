@@ -427,7 +427,8 @@ def own_cuts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_cuts", raising=False)
     (tmp_path / "own_cuts.py").write_text(
-        "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
+        "def lines(text): return text.split('|')\n"
+        "def number(text): return [3]\ndef text(text): return text\n"
     )
     yield "own_cuts"
     sys.modules.pop("own_cuts", None)
@@ -447,10 +448,13 @@ def test_other_passages_of_a_users_function_are_another_index(own_cuts):
     assert chunks.suffix([BARRED]) != chunks.suffix([changed])
 
 
-def test_a_users_function_that_gives_no_texts_is_told_of(own_cuts):
-    message = r"own_cuts:number gave \[3\] for a text; give a list of texts"
+@pytest.mark.parametrize(
+    ("function", "returned"), [("number", r"\[3\]"), ("text", ".*")]
+)
+def test_a_users_function_that_gives_no_texts_is_told_of(own_cuts, function, returned):
+    message = f"own_cuts:{function} gave {returned} for a text; give a list of texts"
     with pytest.raises(BackendError, match=message):
-        cut_document(BARRED, Chunk(call=f"{own_cuts}:number"))
+        cut_document(BARRED, Chunk(call=f"{own_cuts}:{function}"))
 
 
 def test_a_misspelt_function_of_a_user_is_named(own_cuts):
