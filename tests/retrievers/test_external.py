@@ -416,6 +416,12 @@ def test_distances_of_a_function_are_refused_over_all_queries():
         function.search(queries, 10, Meter())
 
 
+def test_a_query_too_long_for_an_address_is_one_message():
+    retriever = Endpoint("http://127.0.0.1:9/{query}", ids="hits")
+    with pytest.raises(BackendError, match=r"^http://127\.0\.0\.1:9/.*: URL too long$"):
+        retriever.search([Query("q", "a" * 70_000)], 2, Meter())
+
+
 def test_a_foreign_ranking_keeps_what_an_agent_did():
     trace = Trace((), calls=1, tokens=2, usd=0.0, seconds=0.1, end="answer")
     ranking = ranked(["a", "b"], [1, 2]).with_trace(trace)
