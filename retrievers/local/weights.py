@@ -19,7 +19,7 @@ from urllib.request import getproxies
 from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.facts import ModelFacts
 from retrievers.files.text_files import file_digest, is_folder
-from retrievers.local.text_limits import read_model_settings
+from retrievers.local.text_limits import read_model_settings, stored_prompts
 from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
 from retrievers.services.addresses import check_address
@@ -157,9 +157,10 @@ class Weights:
     def default_prompt(self) -> str:
         """The prompt in the model's files for texts without a role; empty if none."""
         settings = read_model_settings(self.snapshot)
+        prompts = stored_prompts(self.snapshot)
         if self.model_object is not None:
             settings = vars(self.model_object)
-        prompts = settings.get("prompts") or {}
+            prompts = settings.get("prompts") or {}
         return prompts.get(settings.get("default_prompt_name")) or ""
 
     @property
