@@ -515,3 +515,15 @@ def test_a_function_that_returns_no_real_numbers_is_refused(number):
     encoder = PythonEncoder(lambda texts: [[number] for _ in texts])
     with pytest.raises(BackendError, match="returned no array of numbers"):
         encoder.embed(["a"], "document", single_call())
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_key_whose_variable_is_not_set_is_missing(monkeypatch, value):
+    monkeypatch.delenv("KEY_OF_TEST", raising=False)
+    if value is not None:
+        monkeypatch.setenv("KEY_OF_TEST", value)
+    encoder = OpenAIEncoder(
+        "m", base_url="http://127.0.0.1:9", api_key="${KEY_OF_TEST}"
+    )
+    with pytest.raises(InputError, match="^KEY_OF_TEST: is not set in"):
+        encoder.check()
