@@ -525,5 +525,5 @@ def test_a_key_whose_variable_is_not_set_is_missing(monkeypatch, value):
     encoder = OpenAIEncoder(
         "m", base_url="http://127.0.0.1:9", api_key="${KEY_OF_TEST}"
     )
-    with pytest.raises(InputError, match="^KEY_OF_TEST: is not set in"):
+    with pytest.raises(InputError, match=r"^KEY_OF_TEST: is not set in"):
         encoder.check()
