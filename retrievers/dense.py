@@ -16,7 +16,7 @@ import numpy as np
 
 from retrievers import encoder_class
 from retrievers.conditions import (
-    Condition,
+    GivenConditions,
     QueryFilters,
     conditions_table,
     conditions_text,
@@ -89,7 +89,7 @@ class Dense(Retriever):
         *,
         store: StoreOptions | Mapping[str, Any] | str = "",
         chunk: Chunk | Mapping[str, Any] | None = None,
-        conditions: Mapping[str, Any] | Sequence[Condition] = (),
+        conditions: GivenConditions = (),
         reduction: VectorReduction | None = None,
         name: str = "vectors",
     ) -> None:

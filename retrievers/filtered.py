@@ -4,13 +4,14 @@ For retrievers that cannot filter by themselves (`SupportsFilter`): more and mor
 are requested, and those that do not match left out. `conditions.py` says what matches.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from retrievers.conditions import (
     Condition,
     FieldValues,
+    GivenConditions,
     conditions_table,
     conditions_text,
     filter_values,
@@ -48,9 +49,7 @@ class Filtered(Retriever):
     {'kind': 'bm25', 'filter': {'language': ['ja']}}
     """
 
-    def __init__(
-        self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]
-    ) -> None:
+    def __init__(self, retriever: Retriever, conditions: GivenConditions) -> None:
         check_retriever("retriever", retriever)
         self.retriever = retriever
         self._conditions = read_conditions(conditions)

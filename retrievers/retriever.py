@@ -113,13 +113,13 @@ def read_facts(retriever: Retriever) -> RetrieverFacts:
         raise BackendError(f"{type(retriever).__name__}.provenance: {error}") from None
 
 
-def check_retriever(where: str, value: object) -> None:
-    """Raise InputError if a value that was given as a retriever is none.
+def check_retriever(where: str, part: object) -> None:
+    """Raise InputError if an object that was given as a retriever is none.
 
     Args:
         where: the option, or the argument.
-        value: the value.
+        part: the object.
     """
-    if not isinstance(value, Retriever):
-        problem = f"{value!r:.60} is not a retriever"
+    if not isinstance(part, Retriever):
+        problem = f"{part!r:.60} is not a retriever"
         raise InputError(Problem(where, problem, "such as retrievers.BM25()"))

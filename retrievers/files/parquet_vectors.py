@@ -271,7 +271,7 @@ def _read_tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
             if file.metadata.num_rows:  # an empty file may have no types
                 _check_columns(path, file.schema_arrow, columns)
             for batch in file.iter_batches(MAX_TABLE_ROWS, columns=columns):
-                if any(batch[name].null_count for name in columns):
+                if any(batch[column].null_count for column in columns):
                     raise InputError(Problem(path, "has empty cells", EMBED_AGAIN))
                 yield pa.Table.from_batches([batch])
 
@@ -288,12 +288,12 @@ def _check_columns(path: str, schema: Any, columns: Iterable[str]) -> None:
         "tokens": types.is_integer,
         "truncated_tokens": types.is_integer,
     }
-    for name in columns:
-        if name not in schema.names:
-            raise InputError(Problem(path, f"has no column {name!r}", EMBED_AGAIN))
-        column_type = schema.field(name).type
-        if name in is_right_type and not is_right_type[name](column_type):
-            problem = f"column {name!r} has the type {column_type}"
+    for column in columns:
+        if column not in schema.names:
+            raise InputError(Problem(path, f"has no column {column!r}", EMBED_AGAIN))
+        column_type = schema.field(column).type
+        if column in is_right_type and not is_right_type[column](column_type):
+            problem = f"column {column!r} has the type {column_type}"
             raise InputError(Problem(path, problem, EMBED_AGAIN))
 
 

@@ -425,8 +425,8 @@ def _explain_damage(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except UNREADABLE_ERRORS as error:
-        name = type(error).__name__
-        reason = f"its settings are of another form ({name}: {error})"
+        cause = f"{type(error).__name__}: {error}"
+        reason = f"its settings are of another form ({cause})"
         raise _damaged_file(
             folder or Path(), reason, option="model", remedy=_DAMAGED_FILE_REMEDY
         ) from None

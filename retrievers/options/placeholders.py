@@ -90,10 +90,10 @@ def resolve_secret(option: str) -> SecretStr:
     """
     from pydantic import SecretStr
 
-    for name in VARIABLE_REFERENCE.findall(option):
-        if not os.environ.get(name):
+    for variable in VARIABLE_REFERENCE.findall(option):
+        if not os.environ.get(variable):
             problem = "is not set in the environment"
-            raise InputError(Problem(name, problem, f"export {name}=…"))
+            raise InputError(Problem(variable, problem, f"export {variable}=…"))
     value: str = expand(option)
     _used.add(value)
     if value != option:

@@ -1,6 +1,6 @@
 """Python objects as tables of options."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ def encoder_table(model: Any) -> dict[str, Any]:
     if isinstance(model, str | Path):
         return {"kind": "sentence-transformers", "model": str(model)}
     if isinstance(model, Mapping):
-        return _table_with_kind("encoder", model)
+        _check_kind("encoder", model)
+        return dict(model)
     if isinstance(model, Configured):
         return model.to_config()
     kind = kind_of_library_model(model)
@@ -85,7 +86,8 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
     if isinstance(model, Configured):
         return model.to_config()
     if isinstance(model, Mapping):
-        return _table_with_kind("reranker", model)
+        _check_kind("reranker", model)
+        return dict(model)
     if kind_of_library_model(model) == "cross-encoder":
         return {
             "kind": "cross-encoder",
@@ -98,12 +100,11 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
     return {"kind": "cross-encoder", "model": str(model)}
 
 
-def _table_with_kind(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a table; raise InputError if it has no kind."""
-    if "kind" not in table:
+def _check_kind(where: str, keys: Collection[str]) -> None:
+    """Raise InputError if a table with these keys has no kind."""
+    if "kind" not in keys:
         problem = "is not a table with a kind"
         raise InputError(Problem(where, problem, '{"kind": "…", "model": "…"}'))
-    return dict(table)
 
 
 def kind_of_library_model(model: Any) -> str:

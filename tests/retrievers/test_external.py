@@ -408,6 +408,12 @@ def test_of_more_hits_than_asked_for_the_best_by_score_count():
         assert search(provider).doc_ids == ("b", "c")
 
 
+def test_of_equal_hits_the_greatest_id_counts_at_the_depth():
+    reply = {"hits": ["a", "b", "c"], "scores": [1, 1, 1]}
+    with serving(Service(reply=reply)) as provider:
+        assert search(provider).doc_ids == ("c", "b")
+
+
 def test_distances_of_a_function_are_refused_over_all_queries():
     """A function that is given in Python is called with one query at a time."""
     function = Function(lambda text, depth: [("a", 0.1), ("b", 0.2), ("c", 0.3)])
