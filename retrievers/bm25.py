@@ -111,7 +111,7 @@ class BM25(Configured, Retriever):
         if self._language is not None:
             stemming = self._language or "none"
         fingerprint = (
-            f"bm25 k1={self.k1:g} b={self.b:g} words={TOKENIZATION_RULE} "
+            f"bm25 k1={self.k1:.15g} b={self.b:.15g} words={TOKENIZATION_RULE} "
             f"stemming={stemming}"
         )
         if self.chunk is not None:

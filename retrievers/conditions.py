@@ -27,6 +27,10 @@ class Condition(NamedTuple):
     query_field: str = ""
 
 
+GivenConditions = Mapping[str, Any] | Sequence[Condition]
+"""Conditions in Python: the table of an experiment file, or a list."""
+
+
 class FieldFilter(NamedTuple):
     """The values of one field that a query accepts."""
 
@@ -38,6 +42,25 @@ FilterValues = tuple[FieldFilter, ...]
 """What a query requires of documents: one of the values in each of these fields."""
 QueryFilters = Sequence[FilterValues]
 """One for each query; empty if all documents may be found."""
+
+
+def read_conditions(conditions: GivenConditions) -> tuple[Condition, ...]:
+    """Return the conditions that are given in Python.
+
+    Raises:
+        InputError: they are neither, or as by `parse_conditions`.
+    """
+    if isinstance(conditions, Mapping):
+        return tuple(parse_conditions(conditions))
+    are_several = isinstance(conditions, Sequence)
+    if not are_several or not all(map(_is_condition, conditions)):
+        problem = f"{conditions!r} is no table of fields"
+        raise InputError(Problem("filter", problem, '{"language": "ja"}'))
+    return tuple(conditions)
+
+
+def _is_condition(part: object) -> bool:
+    return isinstance(part, Condition)
 
 
 def parse_conditions(table: Mapping[str, Any]) -> list[Condition]:

@@ -16,10 +16,12 @@ import numpy as np
 
 from retrievers import encoder_class
 from retrievers.conditions import (
-    Condition,
+    GivenConditions,
     QueryFilters,
+    conditions_table,
     conditions_text,
     filter_values,
+    read_conditions,
 )
 from retrievers.document import Document
 from retrievers.embedder import Embedder
@@ -71,7 +73,8 @@ class Dense(Retriever):
         store: where the vectors are, as in an experiment file.
         chunk: how long documents are cut into passages; a document then has the score
             of its best passage.
-        conditions: what queries require of documents; empty if all are searched.
+        conditions: what queries require of documents, as for `Filtered`; empty if all
+            are searched.
         reduction: the smaller vectors that are computed from the encoder's, if any.
         name: the name of its collection in memory, and of a server's retries.
 
@@ -86,7 +89,7 @@ class Dense(Retriever):
         *,
         store: StoreOptions | Mapping[str, Any] | str = "",
         chunk: Chunk | Mapping[str, Any] | None = None,
-        conditions: Sequence[Condition] = (),
+        conditions: GivenConditions = (),
         reduction: VectorReduction | None = None,
         name: str = "vectors",
     ) -> None:
@@ -96,7 +99,7 @@ class Dense(Retriever):
         self._chunk = chunk
         self._store_source = store
         self.store = _store_options(store)
-        self.conditions = tuple(conditions)
+        self.conditions = read_conditions(conditions)
         self.reduction = reduction or VectorReduction()
         self._name = name
         self._text_count = 0
@@ -141,12 +144,16 @@ class Dense(Retriever):
         return chunk.with_token_counter(self.encoder.count_whole)
 
     def to_config(self) -> dict[str, Any]:
-        """Return its table in an experiment file."""
+        """Return its table in an experiment file, without its reduction."""
         encoder_options = encoder_table(self._encoder_source)
         form = getattr(encoder_class(encoder_options["kind"]), "form", "dense")
         table = {"kind": form, "encoder": encoder_options}
-        if self._store_source:
+        if isinstance(self._store_source, StoreOptions):
+            table["store"] = self._store_source.model_dump(exclude_unset=True)
+        elif self._store_source:
             table["store"] = self._store_source
+        if self.conditions:
+            table["filter"] = conditions_table(self.conditions)
         if self._chunk:
             table["chunk"] = self._chunk
         return table

@@ -29,7 +29,7 @@ class Document:
 
     @property
     def content(self) -> str:
-        """The text for encoders and BM25: title + " " + text; without a title, text."""
+        """The text for encoders and BM25: title + " " + text, stripped; or the text."""
         if not self.title:
             return self.text
         return f"{self.title} {self.text}".strip()

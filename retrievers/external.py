@@ -8,6 +8,7 @@ place of scores, of services and functions: rising scores of a saved run are not
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -211,8 +212,8 @@ def order_hits_of_packages(
 ) -> dict[str, Ranking]:
     """Return the rankings of another package's retriever in our order, by query id.
 
-    They are cut to `depth` hits; then their ids are matched as by `match_hit_ids`: up
-    to one in five may stay unknown.
+    Their ids are matched as by `match_hit_ids`, of which up to one in five may stay
+    unknown; then the rankings are cut to `depth` hits.
 
     Raises:
         BackendError: a query has a document twice, or as by `match_hit_ids`.
@@ -226,13 +227,16 @@ def order_hits_of_packages(
         if len(set(ranking.doc_ids)) < len(ranking):
             raise BackendError(f"query {query_id!r} has a document twice")
     ordered = [
-        ranked(ranking.doc_ids, ranking.scores, depth)
+        ranked(ranking.doc_ids, ranking.scores)
         .with_passages(ranking.passages)
         .with_trace(ranking.trace)
         for ranking in rankings_by_query.values()
     ]
-    matched = match_hit_ids(ordered, documents, meter)
-    return dict(zip(rankings_by_query, matched, strict=True))
+    first_hits = [
+        replace(ranking, doc_ids=ranking.doc_ids[:depth], scores=ranking.scores[:depth])
+        for ranking in match_hit_ids(ordered, documents, meter)
+    ]
+    return dict(zip(rankings_by_query, first_hits, strict=True))
 
 
 def is_finite_number(value: object) -> bool:

@@ -4,26 +4,26 @@ For retrievers that cannot filter by themselves (`SupportsFilter`): more and mor
 are requested, and those that do not match left out. `conditions.py` says what matches.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from retrievers.conditions import (
     Condition,
     FieldValues,
+    GivenConditions,
     conditions_table,
     conditions_text,
     filter_values,
-    parse_conditions,
+    read_conditions,
 )
 from retrievers.document import Document
-from retrievers.errors import InputError, Problem
 from retrievers.facts import RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.query import Query
 from retrievers.ranking import Ranking, ranked, search_until_settled
 from retrievers.resources import Resources
-from retrievers.retriever import Retriever, read_facts
+from retrievers.retriever import Retriever, check_retriever, read_facts
 
 
 @runtime_checkable
@@ -49,17 +49,10 @@ class Filtered(Retriever):
     {'kind': 'bm25', 'filter': {'language': ['ja']}}
     """
 
-    def __init__(
-        self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]
-    ) -> None:
-        if isinstance(conditions, Mapping):
-            conditions = parse_conditions(conditions)
-        are_several = isinstance(conditions, Sequence)
-        if not are_several or not all(isinstance(c, Condition) for c in conditions):
-            problem = f"{conditions!r} is no table of fields"
-            raise InputError(Problem("filter", problem, '{"language": "ja"}'))
+    def __init__(self, retriever: Retriever, conditions: GivenConditions) -> None:
+        check_retriever("retriever", retriever)
         self.retriever = retriever
-        self._conditions = tuple(conditions)
+        self._conditions = read_conditions(conditions)
         self._rows: dict[str, int] = {}
         """Document id -> the document's position in the corpus."""
         self._values = FieldValues(condition.field for condition in self._conditions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
@@ -14,7 +14,7 @@ from retrievers.meter import Meter
 from retrievers.passage import Passage
 from retrievers.query import Query
 from retrievers.ranking import Floats, Ranking, ranked, round_scores
-from retrievers.retriever import Retriever
+from retrievers.retriever import Retriever, check_retriever
 from retrievers.texts.chunking import PASSAGE_SEPARATOR
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
@@ -38,7 +38,8 @@ class Fused(Retriever):
     Without parts it cannot search; it then fuses rankings that `fuse` is given.
 
     Raises:
-        InputError: the method is unknown, or the numbers fit neither it nor the parts.
+        InputError: the method is unknown, a part is no retriever, or the numbers do not
+            fit the method and the parts.
 
     >>> from retrievers import BM25
     >>> Fused([BM25()], constant=10).to_config()
@@ -68,6 +69,11 @@ class Fused(Retriever):
             remedy = did_you_mean(str(self.method), get_args(FusionMethod))
             raise InputError(Problem("method", problem, remedy))
         _check_numbers("constant", [self.constant], "more than 0", lambda n: n > 0)
+        if not isinstance(self.of, list | tuple):
+            problem = f"{self.of!r:.60} is not a list"
+            raise InputError(Problem("of", problem, "give a list of retrievers"))
+        for part in self.of:
+            check_retriever("of", part)
         _check_numbers("weights", self.weights, "0 or more", lambda n: n >= 0)
         _check_numbers("minimum", self.minimum, "a finite number", lambda _: True)
         _check_any_weight(self.weights)
@@ -219,15 +225,20 @@ def _check_any_weight(weights: Sequence[float]) -> None:
 
 def _check_numbers(
     key: str,
-    numbers: Iterable[Any],
+    numbers: Any,
     range_text: str,
     is_allowed: Callable[[float], bool],
 ) -> None:
-    """Raise InputError if one of the numbers is not finite, or not allowed."""
+    """Raise InputError unless it is a list of finite numbers that are allowed."""
+    if not isinstance(numbers, list | tuple):
+        problem = f"{numbers!r:.60} is not a list"
+        raise InputError(Problem(key, problem, "give one number for each of `of`"))
     for number in numbers:
-        is_finite = isinstance(number, Real) and math.isfinite(number)
+        is_number = isinstance(number, Real)
+        # A whole number may be larger than any float.
+        is_finite = is_number and abs(number) <= sys.float_info.max
         if not is_finite or not is_allowed(number):
-            problem = f"{number!r} is not allowed"
+            problem = f"{number!r:.60} is not allowed"
             raise InputError(Problem(key, problem, f"give {range_text}"))
 
 

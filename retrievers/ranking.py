@@ -226,7 +226,7 @@ def top_k_candidates(
 
     Args:
         scores: the scores of one query, not rounded yet.
-        depth: how many are needed in the end.
+        depth: how many are needed in the end, at least 1.
         mask: which scores count; None for all.
 
     >>> scores = np.array([0.5, 0.9, 0.0, 0.5, 1.0])

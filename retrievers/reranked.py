@@ -29,7 +29,7 @@ from retrievers.passage import Passage
 from retrievers.query import Query
 from retrievers.ranking import SCORE_RESOLUTION, Floats, Ranking, ranked, round_scores
 from retrievers.resources import Resources, own_resources
-from retrievers.retriever import Retriever, read_facts
+from retrievers.retriever import Retriever, check_retriever, read_facts
 from retrievers.services.concurrency import completed
 
 PairPositions = Sequence[Sequence[int]]
@@ -68,6 +68,7 @@ class Reranked(Retriever):
     def __init__(
         self, retriever: Retriever, reranker: Any, *, depth: int | None = None
     ) -> None:
+        check_retriever("retriever", retriever)
         self._first_stage = retriever
         self._reranker_source = reranker
         self._depth = depth

@@ -17,7 +17,7 @@ from retrievers.ranking import Ranking
 class Retriever(ABC):
     """Ranks the documents of a corpus for queries.
 
-    Creating a retriever loads and sends nothing.
+    Creating a retriever sends nothing, and waits for nothing that is loaded.
     """
 
     expands: ClassVar[bool] = False
@@ -111,3 +111,15 @@ def read_facts(retriever: Retriever) -> RetrieverFacts:
         return parse_facts(retriever.provenance)
     except ValueError as error:
         raise BackendError(f"{type(retriever).__name__}.provenance: {error}") from None
+
+
+def check_retriever(where: str, part: object) -> None:
+    """Raise InputError if an object that was given as a retriever is none.
+
+    Args:
+        where: the option, or the argument.
+        part: the object.
+    """
+    if not isinstance(part, Retriever):
+        problem = f"{part!r:.60} is not a retriever"
+        raise InputError(Problem(where, problem, "such as retrievers.BM25()"))

@@ -14,7 +14,7 @@ from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.external import ExternalRetriever, is_finite_number
 from retrievers.facts import Origin, RetrieverFacts
 from retrievers.files.run_scores import RunContradictions, find_contradictions
-from retrievers.files.text_files import file_digest
+from retrievers.files.text_files import file_digest, user_path
 from retrievers.files.trec_files import read_run, stream_run
 from retrievers.files.trec_lines import AddProblem, TrecLine, read_blocks
 from retrievers.ids import document_id
@@ -78,7 +78,7 @@ class SavedRun(ExternalRetriever):
     def model_post_init(self, _: object) -> None:
         """Set the path; the file is read when it is checked or searched."""
         expanded_path = expand(self.path)
-        self._path = Path(expanded_path).expanduser()
+        self._path = user_path(expanded_path)
         has_variables = expanded_path != self.path
         self._shown_path = self.path if has_variables else self._path.name
 

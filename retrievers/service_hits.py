@@ -7,6 +7,7 @@ from retrievers.errors import BackendError, InputError, Problem
 from retrievers.external import is_finite_number
 from retrievers.ids import hit_id
 from retrievers.options.placeholders import error_line
+from retrievers.ranking import ranked
 
 
 class ServiceHits(NamedTuple):
@@ -23,7 +24,7 @@ class ServiceHits(NamedTuple):
     def first_of_each(self, depth: int) -> "ServiceHits":
         """Return each document once, with its first score, at most `depth` of them.
 
-        They are those with the highest scores, in the order of the answer.
+        They are the first of `ranked`, in the order of the answer.
 
         >>> ServiceHits(["a", "b", "c"], [1.0, 3.0, 2.0]).first_of_each(2)
         ServiceHits(ids=['b', 'c'], scores=[3.0, 2.0])
@@ -31,8 +32,8 @@ class ServiceHits(NamedTuple):
         score_by_id: dict[str, float] = {}
         for doc_id, score in zip(self.ids, self.scores, strict=True):
             score_by_id.setdefault(doc_id, score)
-        by_score = sorted(score_by_id, key=lambda doc_id: -score_by_id[doc_id])
-        highest = set(by_score[:depth])
+        scores = list(score_by_id.values())
+        highest = set(ranked(list(score_by_id), scores, depth).doc_ids)
         doc_ids = [doc_id for doc_id in score_by_id if doc_id in highest]
         return ServiceHits(doc_ids, [score_by_id[doc_id] for doc_id in doc_ids])
 

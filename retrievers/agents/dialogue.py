@@ -202,7 +202,7 @@ def _answered_ids(tool_calls: Iterable[ToolCall]) -> list[str] | None:
 def _ids_in(arguments: str) -> list[str] | None:
     try:
         given = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     listed = given.get("doc_ids") if isinstance(given, dict) else None
     if not isinstance(listed, list):

@@ -14,7 +14,7 @@ _LINE_SECONDS = 2.0
 
 
 class PatternError(Exception):
-    """A pattern that is no regular expression, or takes too long."""
+    """A pattern that is no regular expression, or takes too long or too much memory."""
 
 
 class MatchedLine(NamedTuple):
@@ -45,6 +45,8 @@ def grep(documents: Iterable[Document], pattern: str) -> list[MatchedLine]:
         compiled = regex.compile(pattern)
     except regex.error as error:
         raise PatternError(f"not a regular expression: {error}") from None
+    except RecursionError:
+        raise PatternError("too many groups within each other") from None
     lines: list[MatchedLine] = []
     for document in documents:
         lines += _lines_in(document, compiled)
@@ -60,5 +62,5 @@ def _lines_in(document: Document, compiled: Any) -> list[MatchedLine]:
             for number, line in enumerate(document.content.splitlines(), 1)
             if compiled.search(line, timeout=_LINE_SECONDS)
         ]
-    except TimeoutError:
+    except (TimeoutError, MemoryError):  # also a pattern that calls itself forever
         raise PatternError("it takes too long; use a simpler one") from None

@@ -185,10 +185,10 @@ class McpTool(McpServer, AskedService):
             matches = list(
                 self._compiled_pattern.finditer(text, timeout=_PATTERN_SECONDS)
             )
-        except TimeoutError:
+        except (TimeoutError, MemoryError):
             raise BackendError(
-                f"{location}: `pattern` takes more than {_PATTERN_SECONDS:g} s in "
-                f"{len(text):,} characters; write a simpler one"
+                f"{location}: `pattern` takes more than {_PATTERN_SECONDS:g} s, or too "
+                f"much memory, in {len(text):,} characters; write a simpler one"
             ) from None
         found_ids = [match["id"] for match in matches]
         doc_ids = check_ids(found_ids, "pattern", text, location)
@@ -209,7 +209,7 @@ def _compile_pattern(pattern: str) -> Any:
 
     try:
         compiled = regex.compile(pattern, regex.MULTILINE)
-    except regex.error as error:
+    except (regex.error, RecursionError) as error:
         problem = f"{pattern!r} is not a regular expression: {error}"
         remedy = r"such as '^(?P<id>\S+\.md):'"
         raise InputError(Problem("pattern", problem, remedy)) from None
@@ -227,7 +227,7 @@ def _parse_text(text: str, location: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BackendError(
             f"{location}: the answer has no structured content, and its text is not "
             f"JSON; read it with `pattern`: {error_line(text)}"

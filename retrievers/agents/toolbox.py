@@ -73,7 +73,7 @@ class Toolbox:
         """
         try:
             given = json.loads(arguments or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return ToolResult("error: the arguments are not JSON")
         if not isinstance(given, dict):
             return ToolResult("error: the arguments are no JSON object")

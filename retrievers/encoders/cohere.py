@@ -89,7 +89,11 @@ class CohereEncoder(RemoteEncoder):
 def decode_embedding(embedding: Any, embedding_type: EmbeddingType) -> npt.ArrayLike:
     """Return a vector of any type as numbers that are compared by their cosine.
 
-    Those of base64 stay text, which `check_vectors` decodes.
+    Those of base64 stay text, which `check_vectors` decodes; floats are checked there.
+
+    Raises:
+        ValueError: bytes or bits are no numbers.
+        TypeError: likewise.
 
     >>> decode_embedding([-128, 127], "binary").tolist()[:3]
     [-1.0, -1.0, -1.0]
@@ -99,6 +103,8 @@ def decode_embedding(embedding: Any, embedding_type: EmbeddingType) -> npt.Array
     if embedding_type in {"float", "int8", "base64"}:
         return embedding  # type: ignore[no-any-return]
     numbers = np.asarray(embedding, dtype=np.float32)
+    if not np.isfinite(numbers).all():
+        raise ValueError("a number is missing")
     if embedding_type == "uint8":
         return numbers - np.float32(128)
     if embedding_type == "binary":

@@ -134,8 +134,8 @@ class PythonEncoder(Configured, Encoder):
                 returned = returned.detach().cpu().float()
         try:
             # A copy: the function may write into its array again.
-            vectors = np.asarray(returned).astype(np.float32)
-        except (TypeError, ValueError):
+            vectors = _as_float32(returned)
+        except (TypeError, ValueError, OverflowError):
             raise BackendError(
                 f"{self.call} returned no array of numbers: a model returns a vector "
                 "for each text; a search, which returns document ids, is "
@@ -173,6 +173,15 @@ class PythonEncoder(Configured, Encoder):
         if _takes_role(target):
             return lambda texts: target(texts, role)
         return partial(target)
+
+
+def _as_float32(returned: Any) -> DenseVectors:
+    """Return a copy as 32-bit floats; numbers too large for them become infinite."""
+    array = np.asarray(returned)
+    if np.iscomplexobj(array):
+        raise TypeError("complex numbers are no vectors")
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
 
 
 def _text_digest(text: str) -> bytes:

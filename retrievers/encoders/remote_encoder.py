@@ -385,7 +385,7 @@ def check_vectors(
         # Numbers that overflow are not finite, and refused below.
         with np.errstate(over="ignore"):
             vectors = np.stack([_as_float32(vector) for _, vector in ordered])
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise BackendError(
             f"{name} returned no vectors of numbers, or of several dimensions"
         ) from None

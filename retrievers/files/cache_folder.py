@@ -3,12 +3,14 @@
 import os
 from pathlib import Path
 
+from retrievers.files.text_files import user_path
+
 
 def cache_folder() -> Path:
     """Return the folder that HARNESS_CACHE names, else the user's cache folder."""
     folder = os.environ.get("HARNESS_CACHE")
     if folder:
-        return Path(folder).expanduser()
+        return user_path(folder)
     from platformdirs import user_cache_path
 
     return user_cache_path("retriever-harness", appauthor=False)

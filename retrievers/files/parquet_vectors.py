@@ -7,7 +7,7 @@ the role and the form. The digest is the cache's key.
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, get_args
 
@@ -132,15 +132,19 @@ def import_vectors(
 
     Raises:
         InputError: the folder cannot be read or has no vectors; a folder's manifest
-            names another encoder; or vectors of one folder differ in width, or are not
-            finite.
+            names another encoder; a column is missing, or of another type; or vectors
+            of one folder differ in width, or are not finite.
     """
     system = _open_file_system(url)
     imported = []
     for path in _find_manifests(system, url):
         fingerprint, role_name = path.split("/")[-3:-1]
         with _explain_access_errors(path), system.files.open_input_stream(path) as file:
-            manifest = json.loads(file.read())
+            content = file.read()
+        try:
+            manifest = json.loads(content)
+        except (ValueError, RecursionError):
+            manifest = None
         _check_manifest(path, manifest, fingerprint, role_name)
         role: Role = manifest["role"]
         if fingerprints is None or fingerprint in fingerprints:
@@ -235,8 +239,8 @@ def _read_vectors(
         if form == "dense":
             rows = [np.asarray(cell, dtype="<f4").tobytes() for cell in cells]
         return from_bytes(form, rows)
-    except ValueError:
-        problem = "holds vectors of several widths"
+    except (TypeError, ValueError):
+        problem = f"holds vectors of several widths, or some that are not {form}"
         raise InputError(Problem(folder.path, problem, EMBED_AGAIN)) from None
 
 
@@ -264,8 +268,33 @@ def _read_tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
                     path,
                 )
                 continue
+            if file.metadata.num_rows:  # an empty file may have no types
+                _check_columns(path, file.schema_arrow, columns)
             for batch in file.iter_batches(MAX_TABLE_ROWS, columns=columns):
+                if any(batch[column].null_count for column in columns):
+                    raise InputError(Problem(path, "has empty cells", EMBED_AGAIN))
                 yield pa.Table.from_batches([batch])
+
+
+def _check_columns(path: str, schema: Any, columns: Iterable[str]) -> None:
+    """Raise InputError if a column is missing, or has another type than is written."""
+    from pyarrow import types
+
+    def is_bytes(column_type: Any) -> bool:
+        return bool(types.is_binary(column_type) or types.is_large_binary(column_type))
+
+    is_right_type = {
+        "digest": is_bytes,
+        "tokens": types.is_integer,
+        "truncated_tokens": types.is_integer,
+    }
+    for column in columns:
+        if column not in schema.names:
+            raise InputError(Problem(path, f"has no column {column!r}", EMBED_AGAIN))
+        column_type = schema.field(column).type
+        if column in is_right_type and not is_right_type[column](column_type):
+            problem = f"column {column!r} has the type {column_type}"
+            raise InputError(Problem(path, problem, EMBED_AGAIN))
 
 
 def _open_file_system(url: str) -> _FileSystem:

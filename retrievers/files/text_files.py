@@ -19,6 +19,30 @@ TREC_FIELD_COUNTS = {4: "TREC qrels", 6: "a TREC run"}
 """How many words a line has -> the kind of TREC file with such lines."""
 
 
+def user_path(path: str) -> Path:
+    """Return a path with `~` replaced by a home folder; that of no user stays.
+
+    >>> user_path("~nobody-of-that-name/a").as_posix()
+    '~nobody-of-that-name/a'
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder that can be reached.
+
+    >>> is_folder(Path(".")), is_folder(Path("a" * 300))
+    (True, False)
+    """
+    try:
+        return path.is_dir()
+    except OSError:  # the name is too long, or a folder above it may not be read
+        return False
+
+
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, as 64 hex digits.
 

@@ -254,7 +254,7 @@ def read_blocks(
                     block += NEWLINE_BYTE
                 yield LineBlock(number, block)
                 number += line_count
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         problem = f"cannot be read: {reason}"
         raise InputError(Problem(str(path), problem, remedy)) from error

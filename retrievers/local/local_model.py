@@ -346,8 +346,8 @@ class LocalModel(Configured, Model):
                     **(loaded.workers._asdict() if loaded.workers else {}),
                 )
                 rows.extend(new_rows)
-        except RuntimeError as failure:
-            # torch raises it if memory is short, or an operation failed.
+        except (RuntimeError, IndexError) as failure:
+            # torch raises them if memory is short, or an operation failed.
             first_line = " ".join(str(failure).strip().splitlines()[:1])
             raise BackendError(
                 f"{self.weights.name}: {first_line[:MAX_FAILURE_CHARACTERS]} "

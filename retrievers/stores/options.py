@@ -13,6 +13,7 @@ from pydantic import Field
 
 from retrievers import store_class, store_kinds
 from retrievers.errors import InputError, Problem, nearest_word
+from retrievers.files.text_files import is_folder
 from retrievers.options.placeholders import expand, redact_url
 from retrievers.options.tables import Configured, PositiveInt
 from retrievers.ragged import VectorForm
@@ -300,4 +301,4 @@ def _is_folder(location: str) -> bool:
     has_path_mark = any(mark in location for mark in ("/", "\\", "${"))
     if has_path_mark or location.startswith((".", "~")):
         return True
-    return Path(location).is_dir()
+    return is_folder(Path(location))

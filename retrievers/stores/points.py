@@ -197,7 +197,7 @@ def explain_engine_errors(location: Path | str) -> Iterator[None]:
     """Convert the errors of an engine in this process, mostly bare `Exception`.
 
     Raises:
-        InputError: the disk is full or may not be written.
+        InputError: the disk is full, or a file cannot be read or written.
         BackendError: any other error.
     """
     try:
@@ -206,8 +206,8 @@ def explain_engine_errors(location: Path | str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) or STORAGE_ERROR.search(str(error)):
-            problem = f"cannot be written: {error}"
-            remedy = "free disk space, then run again"
+            problem = f"cannot be read or written: {error}"
+            remedy = "free disk space, or let this user read and write it"
             raise InputError(Problem(f"store {location}", problem, remedy)) from error
         raise BackendError(
             f"store {location}: {error}; if it is damaged, delete it and run again"

@@ -302,11 +302,17 @@ def _splitter_package() -> Any:
 def _cut_by_function(call: str, text: str) -> list[_Cut]:
     """Return the passages of the user's function."""
     with wrap_user_errors((call,)):
-        passages = list(import_function(call, "chunk.call")(text))
+        returned = import_function(call, "chunk.call")(text)
+        # A text by itself would be a list of its characters.
+        passages = [] if isinstance(returned, str) else list(returned)
     are_texts = all(isinstance(passage, str) for passage in passages)
-    if not are_texts or (text and not any(map(str.strip, passages))):
+    if (
+        isinstance(returned, str)
+        or not are_texts
+        or (text and not any(map(str.strip, passages)))
+    ):
         raise BackendError(
-            f"{call} gave {str(passages)[:80]} for a text; give a list of texts"
+            f"{call} gave {passages or returned!r:.80} for a text; give a list of texts"
         )
     cuts: list[_Cut] = []
     earliest = 0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrievers.errors import InputError, Problem
+from retrievers.files.text_files import is_folder, user_path
 from retrievers.local.text_limits import count_tokens, read_tokenizer
 from retrievers.local.weights import HUB_NAME_PATTERN, Weights
 from retrievers.options.placeholders import expand
@@ -80,10 +81,13 @@ def _read_tokenizer(tokenizer: str) -> Any:
 
 def _tokenizer_file(tokenizer: str) -> Path | None:
     """Return the file of a tokenizer, or of a model; None if there is no such model."""
-    path = Path(expand(tokenizer)).expanduser()
-    if path.is_file():
-        return path
-    if not path.is_dir() and not HUB_NAME_PATTERN.fullmatch(str(path)):
+    path = user_path(expand(tokenizer))
+    try:
+        if path.is_file():
+            return path
+    except OSError:  # the name is too long, or a folder above it may not be read
+        return None
+    if not is_folder(path) and not HUB_NAME_PATTERN.fullmatch(str(path)):
         return None
     snapshot = Weights(str(path)).snapshot
     return None if snapshot is None else snapshot / TOKENIZER_FILE

@@ -358,6 +358,17 @@ def test_grep_takes_lines_in_order_and_refuses_what_is_no_expression() -> None:
         grep(documents, "(")
 
 
+@pytest.mark.parametrize("pattern", ["(?R)", "(" * 5_000])
+def test_a_pattern_without_end_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        grep([Document("a", "", "a line")], pattern)
+
+
+def test_arguments_that_are_nested_without_end_are_not_json() -> None:
+    result = Toolbox({}, ["read"], 5).use("read", "[" * 100_000, Meter())
+    assert result.text == "error: the arguments are not JSON"
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"), [("grep", '{"pattern": "a"}'), ("read", '{"doc_id": "a"}')]
 )

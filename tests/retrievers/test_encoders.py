@@ -13,7 +13,12 @@ from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
-from retrievers.encoders.remote_encoder import RemoteEncoder
+from retrievers.encoders.python_encoder import PythonEncoder
+from retrievers.encoders.remote_encoder import (
+    EmbeddingRow,
+    RemoteEncoder,
+    check_vectors,
+)
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from retrievers.options.placeholders import expand, redact_keys, resolve_secret
@@ -498,3 +503,27 @@ def test_missing_credentials_are_told_before_the_first_request(monkeypatch):
 def test_missing_options_are_told_before_the_first_request(options, message):
     with pytest.raises(InputError, match=message):
         BedrockEncoder(V1, **options).check()
+
+
+def test_a_number_beyond_all_floats_is_no_vector():
+    with pytest.raises(BackendError, match="returned no vectors of numbers"):
+        check_vectors("it", [EmbeddingRow(0, [10**400])], 1, None)
+
+
+@pytest.mark.parametrize("number", [10**400, 1j])
+def test_a_function_that_returns_no_real_numbers_is_refused(number):
+    encoder = PythonEncoder(lambda texts: [[number] for _ in texts])
+    with pytest.raises(BackendError, match="returned no array of numbers"):
+        encoder.embed(["a"], "document", single_call())
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_key_whose_variable_is_not_set_is_missing(monkeypatch, value):
+    monkeypatch.delenv("KEY_OF_TEST", raising=False)
+    if value is not None:
+        monkeypatch.setenv("KEY_OF_TEST", value)
+    encoder = OpenAIEncoder(
+        "m", base_url="http://127.0.0.1:9", api_key="${KEY_OF_TEST}"
+    )
+    with pytest.raises(InputError, match=r"^KEY_OF_TEST: is not set in"):
+        encoder.check()

@@ -408,12 +408,24 @@ def test_of_more_hits_than_asked_for_the_best_by_score_count():
         assert search(provider).doc_ids == ("b", "c")
 
 
+def test_of_equal_hits_the_greatest_id_counts_at_the_depth():
+    reply = {"hits": ["a", "b", "c"], "scores": [1, 1, 1]}
+    with serving(Service(reply=reply)) as provider:
+        assert search(provider).doc_ids == ("c", "b")
+
+
 def test_distances_of_a_function_are_refused_over_all_queries():
     """A function that is given in Python is called with one query at a time."""
     function = Function(lambda text, depth: [("a", 0.1), ("b", 0.2), ("c", 0.3)])
     queries = [Query(f"q{i}", f"text {i}") for i in range(5)]
     with pytest.raises(BackendError, match="as distances do"):
         function.search(queries, 10, Meter())
+
+
+def test_a_query_too_long_for_an_address_is_one_message():
+    retriever = Endpoint("http://127.0.0.1:9/{query}", ids="hits")
+    with pytest.raises(BackendError, match=r"^http://127\.0\.0\.1:9/.*: URL too long$"):
+        retriever.search([Query("q", "a" * 70_000)], 2, Meter())
 
 
 def test_a_foreign_ranking_keeps_what_an_agent_did():
@@ -423,6 +435,14 @@ def test_a_foreign_ranking_keeps_what_an_agent_did():
         {"q": ranking}, KnownDocuments({"a", "b"}), 1, Meter()
     )
     assert ordered["q"].trace == trace
+
+
+def test_a_foreign_ranking_is_cut_once_spellings_of_one_document_are_joined():
+    ranking = ranked(["a.md", "a", "b", "c"], [4, 3, 2, 1])
+    ordered = order_hits_of_packages(
+        {"q": ranking}, KnownDocuments({"a", "b", "c"}), 2, Meter()
+    )
+    assert ordered["q"].doc_ids == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,22 @@ def test_a_damaged_file_of_a_model_is_one_sentence(models, tmp_path, name, conte
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", '{"architectures": 5}'),
+        ("config_sentence_transformers.json", '{"prompts": ["a"]}'),
+        ("modules.json", "[5]"),
+        ("sentence_bert_config.json", '{"max_seq_length": "long"}'),
+    ],
+)
+def test_settings_of_another_form_are_one_sentence(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    message = "cannot be read: its settings are of another form .* save it again"
+    with pytest.raises(InputError, match=message):
+        SentenceTransformerEncoder(str(tmp_path)).count(TEXTS, "document")
+
+
+@pytest.mark.parametrize(
     ("role", "prompt"), [("query", "query: "), ("document", "passage: ")]
 )
 def test_prompts_of_the_experiment_are_put_before_texts(models, role, prompt):

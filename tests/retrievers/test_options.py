@@ -8,11 +8,15 @@ import pytest
 from harness.answers.text_tokens import require_sacrebleu
 from harness.dataset import load_dataset, parse_reference
 from retrievers.bm25 import BM25
+from retrievers.dense import Dense
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import InputError
+from retrievers.local.weights import Weights
+from retrievers.options.python_objects import encoder_table
+from retrievers.options.user_code import import_function
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 from retrievers.saved_run import SavedRun
@@ -80,6 +84,17 @@ def test_a_value_without_the_name_of_its_option_is_refused(make, message):
         (Endpoint, {**ENDPOINT, "url": "ftp://x"}, "is an invalid URL"),
         (Endpoint, {**ENDPOINT, "body": {"q": "x"}}, "{query} is missing"),
         (StoreOptions, {"location": "ftp://host"}, "'ftp://host' names no store"),
+        (
+            encoder_table,
+            {"model": {"model": "m"}},
+            "encoder: is not a table with a kind",
+        ),
+        (Dense, {"encoder": "m", "conditions": ["a"]}, "is no table of fields"),
+        (Weights, {"model": ""}, "'' is neither a folder nor a name of the hub"),
+        (import_function, {"call": "os:path"}, r"no function 'path' .*'fspath'"),
+        (StoreOptions, {"location": "a" * 300}, "a' names no store"),
+        (Weights, {"model": "a" * 300}, "a' is neither a folder nor a name"),
+        (Weights, {"model": "org/" + "a" * 97}, "a' is neither a folder nor a name"),
         (StoreOptions, {"location": "http://"}, "'http://' is an invalid URL"),
         (StoreOptions, {"location": "grpc://h:port"}, "'grpc://h:port' is an invalid"),
         (StoreOptions, {"location": "http://h:99999"}, "'http://h:99999' is an inv"),

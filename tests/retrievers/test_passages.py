@@ -183,6 +183,7 @@ def test_rankings_of_fewer_or_other_documents_keep_their_passages() -> None:
 
 
 def test_a_tokenizer_that_is_missing_is_named() -> None:
-    error = refusal(context_token_counter, "no-such-folder/tokenizer.json")
-    assert "budget.tokenizer" in str(error)
+    for name in ("no-such-folder/tokenizer.json", "a" * 300, "~of-no-user/a"):
+        error = refusal(context_token_counter, name)
+        assert "budget.tokenizer" in str(error)
     assert "is no tokenizer on this machine" in str(error)

@@ -27,9 +27,11 @@ from retrievers.files import trec_files, trec_lines
 from retrievers.files.trec_columns import parse_columns
 from retrievers.files.trec_files import read_qrels, write_trec_qrels
 from retrievers.files.trec_lines import BLOCK_BYTES, MAX_LISTED_PROBLEMS
+from retrievers.filtered import Filtered
 from retrievers.fused import Fused
 from retrievers.ids import to_nfc
 from retrievers.meter import Meter
+from retrievers.reranked import Reranked
 from retrievers.saved_run import SavedRun
 from retrievers.types import SCORE_RESOLUTION, Document, Query, ranked, round_scores
 from tests.support.small import refusal
@@ -311,7 +313,10 @@ def test_weights_that_do_not_fit_are_refused(keys, message):
             r"^weights: -1 is not allowed \(give 0 or more\)$",
         ),
         ({"weights": (math.nan, 1)}, "^weights: nan is not"),
-        ({"weights": "ab"}, "^weights: 'a' is not"),
+        ({"weights": ("a", 1)}, "^weights: 'a' is not"),
+        ({"weights": (10**400, 1)}, "^weights: 10+ is not allowed"),
+        ({"weights": 5}, r"^weights: 5 is not a list \(give one number for each"),
+        ({"method": "convex", "minimum": None}, "^minimum: None is not a list"),
         ({"constant": -1}, r"^constant: -1 is not allowed \(give more than 0\)$"),
         ({"method": "convex", "minimum": (0, math.inf)}, "^minimum: inf is not"),
         ({"method": "rff"}, r"^method: 'rff' .* \(did you mean 'rrf'\?\)$"),
@@ -320,6 +325,20 @@ def test_weights_that_do_not_fit_are_refused(keys, message):
 def test_a_fusion_made_in_python_refuses_what_does_not_fit_its_parts(options, message):
     with pytest.raises(InputError, match=message):
         Fused([BM25(), BM25(b=0.5)], **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Fused(BM25()), "^of: BM25.* is not a list"),
+        (lambda: Fused(["bm25"]), "^of: 'bm25' is not a retriever"),
+        (lambda: Filtered("bm25", {}), "^retriever: 'bm25' is not a retriever"),
+        (lambda: Reranked(None, "a/b"), "^retriever: None is not a retriever"),
+    ],
+)
+def test_a_part_that_is_no_retriever_is_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
 
 
 def test_a_fusion_of_given_rankings_refuses_weights_without_a_sum():

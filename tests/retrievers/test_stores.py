@@ -304,12 +304,23 @@ def test_a_file_instead_of_the_folder_is_an_input_error(tmp_path, location):
     path = tmp_path / "taken"
     path.write_text("")
     options = StoreOptions(str(path) if location == "folder" else location)
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be read or written"):
         fill(
             open_store(options, "c", documents=9, folder=path, meter=Meter()),
             ["a"],
             random_vectors(1, 4),
         )
+
+
+def test_a_collection_that_cannot_be_read_is_an_input_error(places, tmp_path):
+    store = places("edge")
+    fill(store, ["a"], random_vectors(1, 4))
+    store.close()
+    [ids_file] = tmp_path.rglob("ids.json")
+    ids_file.unlink()
+    ids_file.mkdir()
+    with pytest.raises(InputError, match=r"cannot be read or written: .*ids\.json"):
+        store.finished()
 
 
 def test_retrievers_of_one_process_share_an_edge_collection(places):

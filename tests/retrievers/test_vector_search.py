@@ -427,7 +427,8 @@ def own_cuts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_cuts", raising=False)
     (tmp_path / "own_cuts.py").write_text(
-        "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
+        "def lines(text): return text.split('|')\n"
+        "def number(text): return [3]\ndef text(text): return text\n"
     )
     yield "own_cuts"
     sys.modules.pop("own_cuts", None)
@@ -447,10 +448,13 @@ def test_other_passages_of_a_users_function_are_another_index(own_cuts):
     assert chunks.suffix([BARRED]) != chunks.suffix([changed])
 
 
-def test_a_users_function_that_gives_no_texts_is_told_of(own_cuts):
-    message = r"own_cuts:number gave \[3\] for a text; give a list of texts"
+@pytest.mark.parametrize(
+    ("function", "returned"), [("number", r"\[3\]"), ("text", ".*")]
+)
+def test_a_users_function_that_gives_no_texts_is_told_of(own_cuts, function, returned):
+    message = f"own_cuts:{function} gave {returned} for a text; give a list of texts"
     with pytest.raises(BackendError, match=message):
-        cut_document(BARRED, Chunk(call=f"{own_cuts}:number"))
+        cut_document(BARRED, Chunk(call=f"{own_cuts}:{function}"))
 
 
 def test_a_misspelt_function_of_a_user_is_named(own_cuts):
@@ -653,3 +657,14 @@ def test_late_chunking_by_an_encoder_without_token_vectors_is_one_clear_error(en
         InputError, match=r"chunk\.late: needs the vectors of a document's tokens"
     ):
         Dense(encoder, chunk={"size": 100, "late": True})
+
+
+def test_a_dense_retriever_of_python_writes_its_filter_and_its_store():
+    hashing = {"kind": "hashing"}
+    retriever = Dense(hashing, store=StoreOptions("edge"), conditions={"lang": "ja"})
+    assert retriever.to_config() == {
+        "kind": "dense",
+        "encoder": hashing,
+        "store": {"location": "edge"},
+        "filter": {"lang": ["ja"]},
+    }

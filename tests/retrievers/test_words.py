@@ -250,3 +250,8 @@ def test_terminal_page_and_manifest_show_the_stemming(
     assert "<bdi><small>words</small> stemmed as English</bdi>" in (
         folder / "report.html"
     ).read_text(encoding="utf-8")
+
+
+def test_the_fingerprint_has_all_digits_of_k1() -> None:
+    assert BM25(k1=1.2).fingerprint != BM25(k1=1.2000001).fingerprint
+    assert BM25(k1=1, b=0.75).fingerprint.startswith("bm25 k1=1 b=0.75 ")

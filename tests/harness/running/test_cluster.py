@@ -19,6 +19,7 @@ from harness import pipeline  # noqa: E402
 from harness.running.options import RunOptions  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
+from retrievers.errors import InputError  # noqa: E402
 from retrievers.files.parquet_vectors import (  # noqa: E402
     ImportedVectors,
     import_vectors,
@@ -135,6 +136,28 @@ def test_a_text_that_a_file_repeats_hides_no_other(tmp_path):
     assert imported == ImportedVectors("m-1", "document", rows=2, known=1)
     assert positions.tolist() == [0]
     assert cached.vectors.tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "message"),
+    [
+        ("tokens", None, "has no column 'tokens'"),
+        ("tokens", ["1", "2"], "column 'tokens' has the type string"),
+        ("digest", ["a", "b"], "column 'digest' has the type string"),
+        ("digest", [b"a" * 16, None], "has empty cells"),
+        ("vector", [b"a", b"b"], "or some that are not dense"),
+    ],
+)
+def test_a_file_of_other_columns_is_refused(tmp_path, column, cells, message):
+    table = two(np.ones((2, 2), dtype=np.float32)).drop_columns([column])
+    if cells:
+        table = table.append_column(column, [cells])
+    write(tmp_path / "v", "m-1", "document", table)
+    with (
+        Cache(tmp_path / "cache.sqlite") as cache,
+        pytest.raises(InputError, match=message),
+    ):
+        import_vectors(cache, str(tmp_path / "v"))
 
 
 @pytest.mark.parametrize(
