@@ -547,6 +547,46 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "d",
         "documents.ndjson:2: '_id' is missing",
     ),
+    (
+        {"d/queries.jsonl": '{"query": "q", "a": ' + '{"a": ' * 900 + "1" + "}" * 901},
+        "d",
+        "d/queries.jsonl:1: is not JSON: it is nested too deep",
+    ),
+    (
+        {"d/queries.jsonl": '{"index": {"": 1}}'},
+        "d",
+        "d/queries.jsonl:1: 'query' is missing",
+    ),
+    (
+        {"d/queries.yaml": '- query: "cut \\ud83d"\n  relevant_documents: [a]'},
+        "d",
+        "query 'q0' holds half a character, \\ud83d",
+    ),
+    (
+        {
+            "d/documents.yaml": '- {id: a, text: "cut \\ud83d"}\n- {id: b, text: b}',
+            "d/queries.csv": "query,relevant_documents\nq,b\n",
+        },
+        "d",
+        "document 'a' holds half a character, \\ud83d",
+    ),
+    (
+        {
+            "d/rag_dataset.json": json.dumps(
+                [
+                    {
+                        "query": "q",
+                        "reference_contexts": ["25 days"],
+                        "reference_answer": "",
+                    },
+                    {"query": "p", "reference_answer": ""},
+                ]
+            ),
+            "d/source_files/a.md": "25 days",
+        },
+        "d",
+        "rag_dataset.json[1]: 'reference_contexts' is missing",
+    ),
 ]
 
 
