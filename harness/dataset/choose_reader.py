@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 
-from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
+from harness.dataset.columnar import parse_sheet_path, sheet_names
 from harness.dataset.columns import declarations
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
@@ -114,11 +114,10 @@ def _of_sheet(reference: DatasetReference) -> DatasetReference:
     """
     if reference.scheme or reference.folder.exists():
         return reference
-    workbook_name, _, sheet = str(reference.path).rpartition("#")
-    workbook = Path(workbook_name)
-    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
-    if not is_workbook:
+    sheet_path = parse_sheet_path(str(reference.path))
+    if sheet_path is None:
         return reference
+    workbook, sheet = sheet_path
     sheets = sheet_names(workbook)
     if sheet not in sheets:
         problem = f"has no sheet {sheet!r}, but {', '.join(map(repr, sheets))}"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.build.extras import all_extras_named
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
+from harness.dataset.columnar import parse_sheet_path
 from harness.dataset.extras import missing_dataset_extras
 from harness.init import spans
 from harness.init.find_files import find_files
@@ -143,11 +144,14 @@ def _with_found_column(
 
 
 def _dataset_name(reference: DatasetReference) -> str:
-    """Return the name of a data set: of its folder, its file, or in its scheme."""
+    """Return the name of a data set: of its folder, file or sheet, or in its scheme."""
     if reference.scheme:
         return Path(reference.name).stem
     if reference.folder.is_file():
         return reference.folder.stem
+    sheet_path = parse_sheet_path(reference.name)
+    if sheet_path is not None and not reference.folder.exists():
+        return f"{sheet_path.workbook.stem}-{sheet_path.sheet}"
     return reference.folder.resolve().name
 
 

@@ -679,6 +679,7 @@ ODD_SPANS = [
     {"output": {"documents": [{"id": "a", "content": "t", "score": 10**400}]}},
     {"annotations": [{"document_position": -1, "label": "relevant"}]},
     {f"retrieval.documents.{'1' * 5000}.document.id": "b"},
+    {"output.value": '[{"content": "cut \\ud83d"}]'},
 ]
 
 
