@@ -146,6 +146,8 @@ def _are_otlp_attributes(value: Any) -> bool:
             return False
         if attribute.keys() != OTLP_ATTRIBUTE_KEYS:
             return False
+        if not isinstance(attribute["key"], str):
+            return False
     return True
 
 

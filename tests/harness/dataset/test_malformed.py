@@ -676,6 +676,7 @@ ODD_SPANS = [
     {"attributes": [{"key": "k", "value": {"arrayValue": [1]}}]},
     {"attributes": [{"key": "k", "value": {"kvlistValue": None}}]},
     {"attributes": [{"key": "k", "value": {"intValue": "many"}}]},
+    {"attributes": [{"key": ["k"], "value": {"intValue": 1}}]},
     {"output": {"documents": [{"id": "a", "content": "t", "score": 10**400}]}},
     {"annotations": [{"document_position": -1, "label": "relevant"}]},
     {f"retrieval.documents.{'1' * 5000}.document.id": "b"},
