@@ -8,8 +8,9 @@ import shlex
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
-from harness.dataset.columnar import parse_sheet_path, sheet_names
+from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.columns import declarations
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
@@ -124,6 +125,21 @@ def _of_sheet(reference: DatasetReference) -> DatasetReference:
         raise InputError(Problem(str(workbook), problem, f"{workbook.name}#SHEET"))
     name = f"{workbook.name}#{sheet}"
     return replace(reference, path=workbook.parent, queries=(name,))
+
+
+class SheetPath(NamedTuple):
+    """A sheet of a workbook, as a path names it: `book.xlsx#March`."""
+
+    workbook: Path
+    sheet: str
+
+
+def parse_sheet_path(path: str) -> SheetPath | None:
+    """Return the sheet that a path names; None if it names no file with sheets."""
+    workbook_name, _, sheet = path.rpartition("#")
+    workbook = Path(workbook_name)
+    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
+    return SheetPath(workbook, sheet) if is_workbook else None
 
 
 def _missing_path_remedy(path: Path) -> str:

@@ -29,21 +29,6 @@ MAX_REASON_LENGTH = 120
 """Characters of a library's error that a message repeats."""
 
 
-class SheetPath(NamedTuple):
-    """A sheet of a workbook, as a path names it: `book.xlsx#March`."""
-
-    workbook: Path
-    sheet: str
-
-
-def parse_sheet_path(path: str) -> SheetPath | None:
-    """Return the sheet that a path names; None if it names no file with sheets."""
-    workbook_name, _, sheet = path.rpartition("#")
-    workbook = Path(workbook_name)
-    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
-    return SheetPath(workbook, sheet) if is_workbook else None
-
-
 def sheet_names(path: Path) -> tuple[str, ...]:
     """Return the names of the sheets of a workbook that are not empty.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.build.extras import all_extras_named
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
-from harness.dataset.columnar import parse_sheet_path
+from harness.dataset.choose_reader import parse_sheet_path
 from harness.dataset.extras import missing_dataset_extras
 from harness.init import spans
 from harness.init.find_files import find_files

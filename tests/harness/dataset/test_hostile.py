@@ -88,6 +88,17 @@ def test_an_archive_with_a_hostile_member_is_refused(tmp_path, name, changes, me
         load_dataset(parse_reference(path))
 
 
+@pytest.mark.parametrize("value", ["&a [*a]", "&a {b: *a}", "bomb"])
+def test_a_head_that_stands_for_too_much_is_text(value):
+    text = f"---\nx: {value}\n---\n"
+    if value == "bomb":
+        lines = ["a0: &a0 [b, b]"]
+        lines += [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]
+        text = "\n".join(["---", *lines, "---", ""])
+    document = parse_text_document(text, "a")
+    assert (document.text, document.fields) == (text.strip(), {})
+
+
 def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
     folder = layouts.beir(tmp_path / "data")
     for name in ("notes.bin", "notes.bin.gz"):

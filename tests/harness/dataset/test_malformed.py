@@ -423,6 +423,10 @@ def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
 
 GOOD = "query,gold\nleave,a\n"
 ASKED = [["query", "gold"], ["leave", "a"]]
+ALIASES = "  a0: &a0 [b, b]\n" + "".join(
+    f"  a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60)
+)
+"""Sixty lines of YAML that stand for 2^60 values."""
 Content = str | bytes | Callable[[], bytes]
 
 
@@ -532,6 +536,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         {"d/queries.yaml": "- " + "[" * 3000 + "]" * 3000},
         "d",
         "d/queries.yaml: is not YAML: it is nested too deep",
+    ),
+    (
+        {"d/queries.yaml": f"- query: q\n{ALIASES}"},
+        "d",
+        "d/queries.yaml: is not YAML: its aliases stand for more than 100 times",
     ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     (
