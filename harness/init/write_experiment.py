@@ -1,7 +1,7 @@
 """A data set to an experiment file.
 
 The data set is read and checked first, so that what was recognised stands in the file;
-if anything fails, nothing new is left. `template` has the text.
+if anything fails, no new file is left. `template` has the text.
 """
 
 import os
@@ -60,7 +60,8 @@ def write_experiment(
     Args:
         reference: documents and labelled queries, in any form that `harness.dataset`
             reads.
-        output: the file to write; by default `<folder>.toml` in the working directory.
+        output: the file to write; by default it is named after the data set, and in
+            the working directory.
 
     Raises:
         InputError: the folder has no documents or no labels (with an example of them),

@@ -161,6 +161,10 @@ def _label_with_spans(labels: Labels, document: str) -> dict[str, Any]:
     label: dict[str, Any] = {"document_id": document}
     if labels.grades is not None:
         label["grade"] = labels.grades[document]
-    spans = [span for span in labels.spans if span.document == document]
-    label["spans"] = [[span.start, span.end] for span in spans]
+    # An empty document has an empty span, which no file may have.
+    label["spans"] = [
+        [span.start, span.end]
+        for span in labels.spans
+        if span.document == document and span.start < span.end
+    ]
     return label

@@ -564,7 +564,9 @@ def test_exported_queries_are_read_as_they_were(tmp_path):
             "relevant_documents": [{"document_id": "b", "spans": [[0, 8]]}],
         },
     ]
-    for id_, text in {"a": "a fee", "b": "students pay half", "c": "c"}.items():
+    rows[-1]["relevant_documents"].append({"document_id": "empty"})
+    texts = {"a": "a fee", "b": "students pay half", "c": "c", "empty": ""}
+    for id_, text in texts.items():
         (tmp_path / f"{id_}.md").write_text(text)
     path.write_text(json.dumps(rows))
     dataset = load_dataset(tmp_path)
