@@ -221,7 +221,10 @@ def _is_hidden(path: Path) -> bool:
 
 def _is_data_folder(folder: Path) -> bool:
     """Whether a folder was written neither by a run nor by `harness try`."""
-    return not is_run_folder(folder) and not is_try_folder(folder)
+    try:
+        return not is_run_folder(folder) and not is_try_folder(folder)
+    except PermissionError:
+        return True  # that it cannot be read is reported where it is listed
 
 
 def _is_below(path: Path, root: Path) -> bool:

@@ -543,6 +543,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "d/queries.yaml: is not YAML: its aliases stand for more than 100 times",
     ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
+    ({"d/queries.csv": GOOD}, "d --columns query=,", "there is no column ','"),
     (
         {"d/queries.csv": GOOD},
         "d --columns reference=answer",
