@@ -30,8 +30,8 @@ UNSPACED_LETTERS = re.compile(
 """Thai, Lao, Burmese, Khmer, kana, kanji and hangul: spaces do not separate words."""
 LETTER_PATTERN = re.compile(r"[^\W\d_]")
 SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![」』）)\"'。！？!?\[])|(?<=[.])\s+|\n+")
-"""Where a sentence ends: after 。！？!?, unless another such mark or a closing quote
-follows; after a full stop with white space; at the end of a line.
+"""Where a sentence ends: after 。！？!?, unless another such mark, a closing quote or a
+citation follows; after a full stop with white space; at the end of a line.
 """
 TOKEN_PATTERN = regex.compile(rf"(?V1)[{WORD_CHARACTERS}_]")
 """A token without such a character is punctuation."""

@@ -57,7 +57,7 @@ def value_under(cell: Mapping[str, Any], path: str, missing: Any = None) -> Any:
     if "," in path:
         paths = declared_paths(path)
         parts = [value_under(cell, part, MISSING_VALUE) for part in paths]
-        if any(part is MISSING_VALUE for part in parts):
+        if not parts or any(part is MISSING_VALUE for part in parts):
             return missing
         return _join_id_parts(parts)
     first_key, dot, inner_path = path.partition(".")

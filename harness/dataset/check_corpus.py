@@ -34,6 +34,7 @@ ANCHOR_WORDS = 5
 """The first words of a passage, by which documents with it are found."""
 TEXT_KEY_BYTES = 12
 """Bytes of a text's digest: with millions of texts, no two get the same by chance."""
+HALF_CHARACTER_REMEDY = "write the character whole, or remove it"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
@@ -176,18 +177,12 @@ def _check_each(
     digest = hashlib.sha256()
     first_id_by_text: dict[bytes, str] = {}
     for location, document in source.documents(problems):
-        reason = id_problem(document.id)
-        if reason:
-            problem = f"document id {document.id!r} {reason}"
-            problems.add(location, problem, "give it another id")
-            continue
-        if document.id in documents.ids:
-            remedy = _repeated_id_remedy(problems, location)
-            problems.add(location, f"document id {document.id!r} occurs twice", remedy)
+        line = _digest_line_of(document, location, documents, problems)
+        if line is None:
             continue
         documents.known_documents.add(document.id, document.title)
         yield document
-        digest.update(_document_line(document))
+        digest.update(line)
         if document.fields:
             documents.field_names.update(document.fields)
         if match and not documents.add_key(document, match):
@@ -200,6 +195,30 @@ def _check_each(
         if first_id != document.id:
             problems.note("duplicate-text", f"{document.id} (as {first_id})")
     documents.digest = digest.hexdigest()
+
+
+def _digest_line_of(
+    document: Document,
+    location: SourceLocation,
+    documents: CheckedDocuments,
+    problems: ReadProblems,
+) -> bytes | None:
+    """Return the line of a document; None, with a problem, if it cannot be used."""
+    reason = id_problem(document.id)
+    if reason:
+        problem = f"document id {document.id!r} {reason}"
+        problems.add(location, problem, "give it another id")
+        return None
+    if document.id in documents.ids:
+        remedy = _repeated_id_remedy(problems, location)
+        problems.add(location, f"document id {document.id!r} occurs twice", remedy)
+        return None
+    try:
+        return _document_line(document)
+    except UnicodeEncodeError as error:
+        problem = f"document {document.id!r} {half_character_problem(error)}"
+        problems.add(location, problem, HALF_CHARACTER_REMEDY)
+        return None
 
 
 def _repeated_id_remedy(problems: ReadProblems, location: SourceLocation) -> Remedy:
@@ -250,8 +269,17 @@ def text_key(text: str) -> bytes:
 
 
 def digest_line(row: list[Any]) -> bytes:
-    """Return a document or a query as one line of JSON, for a digest."""
-    return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"
+    """Return a document or a query as one line of JSON, for a digest.
+
+    Raises:
+        UnicodeEncodeError: it holds half a surrogate pair; no file could have it.
+    """
+    return _ENCODER.encode(row).encode() + b"\n"
+
+
+def half_character_problem(error: UnicodeEncodeError) -> str:
+    """Return what is wrong with a text that UTF-8 has no bytes for."""
+    return f"holds half a character, \\u{ord(error.object[error.start]):x}"
 
 
 def documents_with_text(

@@ -5,16 +5,23 @@ are searched, and notes those without a score.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+from harness.dataset.check_corpus import (
+    HALF_CHARACTER_REMEDY,
+    digest_line,
+    half_character_problem,
+)
 from harness.dataset.labels import NO_LABELS, Labels
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.reference_answers import reference_as_json
 from harness.dataset.source import Source, SourceLocation
 from harness.dataset.written_values import id_problem
 from retrievers.types import Query
 
 
 def check_queries(source: Source, problems: ReadProblems) -> dict[str, Query]:
-    """Return the queries by id; ids that cannot be used become problems."""
+    """Return the queries by id; ids and texts that cannot be used become problems."""
     queries: dict[str, Query] = {}
     locations: dict[str, SourceLocation] = {}
     for location, query in source.queries(problems):
@@ -30,7 +37,29 @@ def check_queries(source: Source, problems: ReadProblems) -> dict[str, Query]:
             locations[query.id] = location
             if not query.text.strip():
                 problems.note("blank-query", query.id)
+            try:
+                query_line(query, None)
+            except UnicodeEncodeError as error:
+                problem = f"query {query.id!r} {half_character_problem(error)}"
+                problems.add(location, problem, HALF_CHARACTER_REMEDY)
     return queries
+
+
+def query_line(query: Query, stored_labels: Mapping[str, Any] | None) -> bytes:
+    """Return a query with its labels as one line of JSON, for a digest.
+
+    Raises:
+        UnicodeEncodeError: as `digest_line` does.
+    """
+    row: list[Any] = [query.id, query.text, dict(query.fields), stored_labels]
+    reference = reference_as_json(query.reference)
+    if reference:
+        row.append(reference)
+    if query.history:
+        row.append(query.history)
+    if query.excluded:
+        row.append({"excluded": query.excluded})
+    return digest_line(row)
 
 
 def is_searched(query: Query, labels: Labels | None, is_beginning: bool) -> bool:

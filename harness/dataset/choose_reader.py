@@ -8,6 +8,7 @@ import shlex
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.columns import declarations
@@ -114,17 +115,31 @@ def _of_sheet(reference: DatasetReference) -> DatasetReference:
     """
     if reference.scheme or reference.folder.exists():
         return reference
-    workbook_name, _, sheet = str(reference.path).rpartition("#")
-    workbook = Path(workbook_name)
-    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
-    if not is_workbook:
+    sheet_path = parse_sheet_path(str(reference.path))
+    if sheet_path is None:
         return reference
+    workbook, sheet = sheet_path
     sheets = sheet_names(workbook)
     if sheet not in sheets:
         problem = f"has no sheet {sheet!r}, but {', '.join(map(repr, sheets))}"
         raise InputError(Problem(str(workbook), problem, f"{workbook.name}#SHEET"))
     name = f"{workbook.name}#{sheet}"
     return replace(reference, path=workbook.parent, queries=(name,))
+
+
+class SheetPath(NamedTuple):
+    """A sheet of a workbook, as a path names it: `book.xlsx#March`."""
+
+    workbook: Path
+    sheet: str
+
+
+def parse_sheet_path(path: str) -> SheetPath | None:
+    """Return the sheet that a path names; None if it names no file with sheets."""
+    workbook_name, _, sheet = path.rpartition("#")
+    workbook = Path(workbook_name)
+    is_workbook = workbook.suffix.lower() in WORKBOOK_SUFFIXES and workbook.is_file()
+    return SheetPath(workbook, sheet) if is_workbook else None
 
 
 def _missing_path_remedy(path: Path) -> str:

@@ -231,7 +231,10 @@ class Columns:
             return Complaint(f"the first row is not a header: {cells}", remedy)
         columns = ", ".join(paths[:MAX_SHOWN_COLUMNS])
         # A format may have its own names for some kinds alone.
-        usual_name = {**USUAL_COLUMN_NAMES, **(self.usual_names or {})}[kind][0]
+        format_names = self.usual_names or {}
+        if kind == "label_document" and kind not in format_names:
+            kind = "contexts" if "contexts" in format_names else kind
+        usual_name = {**USUAL_COLUMN_NAMES, **format_names}[kind][0]
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
         remedy = compose_remedy(f"there are: {columns}; say which: ", declaration(kind))

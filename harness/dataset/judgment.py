@@ -223,7 +223,7 @@ def _add_contradiction(
         compose_remedy(
             'remove one of them, or mark the later with "corrects": true '
             "and name the judge",
-            Option(f"--corrects {judgment.judge}"),
+            Option(f"--corrects {shlex.quote(judgment.judge)}"),
         ),
     )
 

@@ -12,18 +12,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from harness.dataset.check_corpus import (
     CheckedDocuments,
     check_documents,
-    digest_line,
     reread_documents,
 )
 from harness.dataset.check_queries import (
     check_queries,
     is_searched,
     note_unscored_queries,
+    query_line,
 )
 from harness.dataset.choose_reader import open_source
 from harness.dataset.columns import kind_first
@@ -42,7 +41,6 @@ from harness.dataset.reference import (
     DeclaredColumn,
     parse_reference,
 )
-from harness.dataset.reference_answers import reference_as_json
 from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import (
     LabelColumnSearch,
@@ -300,15 +298,7 @@ def _dataset_digest(
     for query in queries:
         query_labels = labels.get(query.id)
         stored_labels = None if query_labels is None else query_labels.as_json()
-        row: list[Any] = [query.id, query.text, dict(query.fields), stored_labels]
-        reference = reference_as_json(query.reference)
-        if reference:
-            row.append(reference)
-        if query.history:
-            row.append(query.history)
-        if query.excluded:
-            row.append({"excluded": query.excluded})
-        digest.update(digest_line(row))
+        digest.update(query_line(query, stored_labels))
     return digest.hexdigest()
 
 

@@ -160,5 +160,5 @@ class PlacedRow(NamedTuple):
 
 def _conversation_name(first_message: str) -> str:
     """Return a name by which the queries of one conversation belong together."""
-    digest = hashlib.sha256(first_message.encode()).hexdigest()
+    digest = hashlib.sha256(first_message.encode("utf-8", "surrogatepass")).hexdigest()
     return digest[:CONVERSATION_DIGEST_LENGTH]

@@ -108,7 +108,7 @@ def bulk_action(row: Row) -> BulkAction | None:
     action_name, action = next(iter(row.cells.items()))
     if action_name not in BULK_ACTIONS or not isinstance(action, dict):
         return None
-    if not all(key[0] == "_" for key in action):
+    if not all(key.startswith("_") for key in action):
         return None
     return BulkAction(action.get("_id"))
 

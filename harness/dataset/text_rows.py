@@ -153,9 +153,14 @@ def yaml_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of YAML; every value is text, so that the id 007 stays."""
     import yaml
 
+    from harness.dataset.yaml_aliases import compose_yaml
+
     text = decode_utf8(file.read(), SourceLocation(file.path))
+    content = None
     try:
-        content = yaml.load(text, yaml.BaseLoader)
+        node = compose_yaml(text)
+        if node is not None:
+            content = yaml.constructor.BaseConstructor().construct_document(node)
     except RecursionError:
         problem = "is not YAML: it is nested too deep"
         raise InputError(Problem(str(file.path), problem, JSON_REMEDY)) from None

@@ -10,6 +10,7 @@ import codecs
 import json
 import re
 from contextlib import suppress
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -34,6 +35,8 @@ ARRAY_PATTERN = re.compile(
 """A list without commas, as numpy writes an array: ['d1' 'd2']."""
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: the remainder of an emoji that was cut in two."""
+MAX_NESTING = 200
+"""Lists and objects within each other, at most: later steps read them recursively."""
 
 
 def quoted_value(value: object) -> str:
@@ -80,12 +83,29 @@ def parse_json(text: str) -> Any:
         value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    if text.count("[") + text.count("{") > MAX_NESTING:
+        _check_nesting(value)
     if "\\ud" not in text.lower():
         return value
     half = HALF_CHARACTER.search(json.dumps(value, ensure_ascii=False))
     if half:
         raise ValueError(f"it holds half a character, \\u{ord(half[0]):x}")
     return value
+
+
+def _check_nesting(value: Any) -> None:
+    """Raise ValueError if lists and objects are nested deeper than `MAX_NESTING`."""
+    parts = [value]
+    for _ in range(MAX_NESTING + 1):
+        containers = [part for part in parts if isinstance(part, list | dict)]
+        if not containers:
+            return
+        contents = (
+            container.values() if isinstance(container, dict) else container
+            for container in containers
+        )
+        parts = [*chain.from_iterable(contents)]
+    raise ValueError("it is nested too deep")
 
 
 def _object_without_repeated_keys(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:

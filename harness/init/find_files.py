@@ -98,7 +98,7 @@ def _find_query_files(folder: Path) -> _QueryFiles:
 def _labelled_ids(file: Path) -> set[str]:
     """Return the ids of the queries in a file; empty if it has no labels.
 
-    As for the reader, queries without an id are q0, q1, and so on.
+    A query without an id counts under its position: q0, q1, and so on.
     """
     try:
         rows = read_json(File(file))

@@ -6,7 +6,6 @@ Each span becomes a map of paths with dots to values, however it was nested or e
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.source import SourceLocation
+from harness.dataset.written_values import parse_json
 
 OTLP_ATTRIBUTE_KEYS = {"key", "value"}
 """The keys of an attribute in OTLP's JSON."""
@@ -123,8 +123,8 @@ def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     JSON in a text is parsed, and OTLP's typed values lose their types.
     """
     if isinstance(value, str) and value[:1] in ("{", "["):
-        with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+        with suppress(ValueError):
+            value = parse_json(value)
     if _are_otlp_attributes(value):
         value = {
             attribute["key"]: _untyped_value(attribute["value"]) for attribute in value
@@ -145,6 +145,8 @@ def _are_otlp_attributes(value: Any) -> bool:
         if not isinstance(attribute, Mapping):
             return False
         if attribute.keys() != OTLP_ATTRIBUTE_KEYS:
+            return False
+        if not isinstance(attribute["key"], str):
             return False
     return True
 

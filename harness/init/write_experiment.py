@@ -1,7 +1,7 @@
 """A data set to an experiment file.
 
 The data set is read and checked first, so that what was recognised stands in the file;
-if anything fails, nothing new is left. `template` has the text.
+if anything fails, no new file is left. `template` has the text.
 """
 
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.build.extras import all_extras_named
 from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
+from harness.dataset.choose_reader import parse_sheet_path
 from harness.dataset.extras import missing_dataset_extras
 from harness.init import spans
 from harness.init.find_files import find_files
@@ -59,7 +60,8 @@ def write_experiment(
     Args:
         reference: documents and labelled queries, in any form that `harness.dataset`
             reads.
-        output: the file to write; by default `<folder>.toml` in the working directory.
+        output: the file to write; by default it is named after the data set, and in
+            the working directory.
 
     Raises:
         InputError: the folder has no documents or no labels (with an example of them),
@@ -143,11 +145,14 @@ def _with_found_column(
 
 
 def _dataset_name(reference: DatasetReference) -> str:
-    """Return the name of a data set: of its folder, its file, or in its scheme."""
+    """Return the name of a data set: of its folder, file or sheet, or in its scheme."""
     if reference.scheme:
         return Path(reference.name).stem
     if reference.folder.is_file():
         return reference.folder.stem
+    sheet_path = parse_sheet_path(reference.name)
+    if sheet_path is not None and not reference.folder.exists():
+        return f"{sheet_path.workbook.stem}-{sheet_path.sheet}"
     return reference.folder.resolve().name
 
 

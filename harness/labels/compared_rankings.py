@@ -61,8 +61,8 @@ def compare_design(
     """Return the design of a comparison.
 
     Raises:
-        InputError: both names are the same retriever, or the depth is larger than what
-            results store.
+        InputError: both names are the same retriever, or the depth is below 1 or larger
+            than what results store.
     """
     if first == second:
         remedy = f"name two of {', '.join(results.retrievers)}"

@@ -8,6 +8,7 @@ what its audience has judged. `read_material` collects the rankings of results f
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -74,8 +75,8 @@ def draw_pool(
 
     Raises:
         InputError: the sample is empty or larger than the number of queries; no look is
-            planned, or all queries are labelled, if the next look is drawn; or nothing
-            is left to judge.
+            left, or all queries are labelled, if the next look is drawn; or nothing is
+            left to judge.
     """
     sample = _sample_queries(material, options)
     judged_pairs = _judged_pairs(judgments, options)
@@ -114,8 +115,8 @@ def _sample_queries(material: PoolMaterial, options: PoolOptions) -> _QuerySampl
     """Return the sample of queries.
 
     Raises:
-        InputError: the sample is larger than the number of queries; or no look is
-            planned, or no query is without labels.
+        InputError: the sample is empty or larger than the number of queries; or no look
+            is left, or no query is without labels.
     """
     candidates = distinct_queries(material.queries, options.seed)
     if options.next_look:
@@ -176,9 +177,10 @@ def _queries_to_label(missing: int, scored: int, labelled: int) -> int:
 
     >>> _queries_to_label(8, 22, 30)
     11
+    >>> _queries_to_label(21, 7, 10)
+    30
     """
-    share = scored / labelled if scored else 1.0
-    return math.ceil(missing / share)
+    return math.ceil(Fraction(missing * labelled, scored)) if scored else missing
 
 
 def _next_look(planned_looks: Sequence[int], scored: int) -> int:

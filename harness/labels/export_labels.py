@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from harness.dataset import MODEL_LABELLER_PREFIX, Dataset, Labels
+from harness.dataset import (
+    MODEL_LABELLER_PREFIX,
+    Dataset,
+    Labels,
+    reference_as_json,
+)
 from harness.dataset.judgment import JUDGMENTS_FILE, read_judgments
 from harness.labels.pool import check_new_file
 from harness.scoring.grades import deciding_labels
@@ -88,6 +93,11 @@ def _query_rows(
         if query.id not in labels_by_query:
             continue
         row: dict[str, Any] = {"id": query.id, "query": query.text}
+        if query.history:
+            row["history"] = list(query.history)
+        row |= reference_as_json(query.reference)
+        if query.excluded:
+            row["excluded_documents"] = list(query.excluded)
         if query.fields:
             row["fields"] = dict(query.fields)
         if labellers[query.id]:
@@ -133,12 +143,28 @@ def _grades_of(labels: Labels) -> dict[str, int]:
 
 
 def _labels_as_json(labels: Labels) -> object:
-    """Return labels in the form in which they were given.
+    """Return labels as `queries.json` has them.
 
-    Document -> grade; groups of alternatives; or an ordered list.
+    Document -> grade; groups of alternatives; or an ordered list. With spans it is a
+    list of objects.
     """
-    if labels.grades is not None:
-        return dict(labels.grades)
     if labels.groups is not None:
         return [list(group) for group in labels.groups]
+    if labels.spans:
+        return [_label_with_spans(labels, document) for document in labels.documents]
+    if labels.grades is not None:
+        return dict(labels.grades)
     return list(labels.ranked or ())
+
+
+def _label_with_spans(labels: Labels, document: str) -> dict[str, Any]:
+    label: dict[str, Any] = {"document_id": document}
+    if labels.grades is not None:
+        label["grade"] = labels.grades[document]
+    # An empty document has an empty span, which no file may have.
+    label["spans"] = [
+        [span.start, span.end]
+        for span in labels.spans
+        if span.document == document and span.start < span.end
+    ]
+    return label

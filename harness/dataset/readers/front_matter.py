@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import yaml
 
+from harness.dataset.yaml_aliases import compose_yaml
 from retrievers.ids import to_nfc
 from retrievers.types import Document
 
@@ -141,7 +142,7 @@ def read_front_matter(text: str) -> FrontMatter:
 def _read_entries(head: str) -> dict[str, str]:
     """Return the entries of a head; empty if it is not an object or repeats a key."""
     try:
-        node = yaml.compose(head, Loader=yaml.BaseLoader)
+        node = compose_yaml(head)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []

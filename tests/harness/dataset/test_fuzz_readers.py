@@ -116,7 +116,7 @@ def test_tables_whose_format_names_no_column_of_documents_say_what_is_missing(tm
     reference = laid_out("llama-index-rag", tmp_path / "set" / "data")
     text = reference.path.read_text(encoding="utf-8")
     reference.path.write_text(text.replace("reference_contexts", "quotes", 1))
-    with pytest.raises(InputError, match="'corpus-id' is missing"):
+    with pytest.raises(InputError, match="'reference_contexts' is missing"):
         load_dataset(reference)
 
 

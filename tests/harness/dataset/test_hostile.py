@@ -15,7 +15,13 @@ import pytest
 
 from harness.answers.chat_prompts import delimited
 from harness.answers.systems import CITATION_MARK
-from harness.dataset import DatasetReference, load_dataset, parse_reference, rows
+from harness.dataset import (
+    DatasetReference,
+    listing,
+    load_dataset,
+    parse_reference,
+    rows,
+)
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import trec
@@ -86,6 +92,40 @@ def test_an_archive_with_a_hostile_member_is_refused(tmp_path, name, changes, me
     path.write_bytes(raw)
     with pytest.raises(InputError, match=message):
         load_dataset(parse_reference(path))
+
+
+@pytest.mark.parametrize("value", ["&a [*a]", "&a {b: *a}", "bomb"])
+def test_a_head_that_stands_for_too_much_is_text(value):
+    text = f"---\nx: {value}\n---\n"
+    if value == "bomb":
+        lines = ["a0: &a0 [b, b]"]
+        lines += [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]
+        text = "\n".join(["---", *lines, "---", ""])
+    document = parse_text_document(text, "a")
+    assert (document.text, document.fields) == (text.strip(), {})
+
+
+def test_a_folder_that_may_not_be_read_is_a_problem(tmp_path, monkeypatch):
+    folder = markdown(tmp_path / "data")
+    locked = folder / "locked"
+    locked.mkdir()
+    list_folder = os.scandir
+
+    def refuse(path):
+        if str(path) == str(locked):
+            raise PermissionError(13, "Permission denied", str(path))
+        return list_folder(path)
+
+    def is_run_folder(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Whoever runs the tests may be allowed to read everything.
+    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(listing, "is_run_folder", is_run_folder)
+    problems = ReadProblems()
+    listing.list_files(folder, problems)
+    (problem,) = problems.problems
+    assert problem.what == "cannot be listed: Permission denied"
 
 
 def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):

@@ -423,6 +423,10 @@ def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
 
 GOOD = "query,gold\nleave,a\n"
 ASKED = [["query", "gold"], ["leave", "a"]]
+ALIASES = "  a0: &a0 [b, b]\n" + "".join(
+    f"  a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60)
+)
+"""Sixty lines of YAML that stand for 2^60 values."""
 Content = str | bytes | Callable[[], bytes]
 
 
@@ -533,7 +537,13 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "d",
         "d/queries.yaml: is not YAML: it is nested too deep",
     ),
+    (
+        {"d/queries.yaml": f"- query: q\n{ALIASES}"},
+        "d",
+        "d/queries.yaml: is not YAML: its aliases stand for more than 100 times",
+    ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
+    ({"d/queries.csv": GOOD}, "d --columns query=,", "there is no column ','"),
     (
         {"d/queries.csv": GOOD},
         "d --columns reference=answer",
@@ -546,6 +556,46 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         },
         "d",
         "documents.ndjson:2: '_id' is missing",
+    ),
+    (
+        {"d/queries.jsonl": '{"query": "q", "a": ' + '{"a": ' * 900 + "1" + "}" * 901},
+        "d",
+        "d/queries.jsonl:1: is not JSON: it is nested too deep",
+    ),
+    (
+        {"d/queries.jsonl": '{"index": {"": 1}}'},
+        "d",
+        "d/queries.jsonl:1: 'query' is missing",
+    ),
+    (
+        {"d/queries.yaml": '- query: "cut \\ud83d"\n  relevant_documents: [a]'},
+        "d",
+        "query 'q0' holds half a character, \\ud83d",
+    ),
+    (
+        {
+            "d/documents.yaml": '- {id: a, text: "cut \\ud83d"}\n- {id: b, text: b}',
+            "d/queries.csv": "query,relevant_documents\nq,b\n",
+        },
+        "d",
+        "document 'a' holds half a character, \\ud83d",
+    ),
+    (
+        {
+            "d/rag_dataset.json": json.dumps(
+                [
+                    {
+                        "query": "q",
+                        "reference_contexts": ["25 days"],
+                        "reference_answer": "",
+                    },
+                    {"query": "p", "reference_answer": ""},
+                ]
+            ),
+            "d/source_files/a.md": "25 days",
+        },
+        "d",
+        "rag_dataset.json[1]: 'reference_contexts' is missing",
     ),
 ]
 
@@ -636,9 +686,11 @@ ODD_SPANS = [
     {"attributes": [{"key": "k", "value": {"arrayValue": [1]}}]},
     {"attributes": [{"key": "k", "value": {"kvlistValue": None}}]},
     {"attributes": [{"key": "k", "value": {"intValue": "many"}}]},
+    {"attributes": [{"key": ["k"], "value": {"intValue": 1}}]},
     {"output": {"documents": [{"id": "a", "content": "t", "score": 10**400}]}},
     {"annotations": [{"document_position": -1, "label": "relevant"}]},
     {f"retrieval.documents.{'1' * 5000}.document.id": "b"},
+    {"output.value": '[{"content": "cut \\ud83d"}]'},
 ]
 
 

@@ -24,6 +24,7 @@ from retrievers.errors import InputError
 from retrievers.files.trec_files import read_run
 from tests.harness.experiment.test_experiment import validator
 from tests.support import layouts, small
+from tests.support.layouts import book
 from tests.support.small import Call, refusal
 
 
@@ -57,6 +58,17 @@ def beir(folder: Path, *splits: str) -> Path:
         (folder / "qrels" / f"{split}.tsv").write_bytes(qrels)
     (folder / "made").unlink()
     return folder
+
+
+def test_the_name_of_a_sheet_has_no_suffix(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("leave")
+    workbook = tmp_path / "book.v1.xlsx"
+    rows = [["query", "relevant_documents"], ["leave", "a"]]
+    workbook.write_bytes(book(May=rows, June=rows))
+    experiment = write_experiment(
+        DatasetReference(tmp_path / "book.v1.xlsx#June", documents=".")
+    )
+    assert experiment.path == Path("book.v1-June.toml")
 
 
 @pytest.mark.parametrize("write", [small.dataset, lambda folder: beir(folder, "test")])

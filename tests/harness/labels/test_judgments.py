@@ -21,6 +21,7 @@ from harness.dataset.judgment import (
 from harness.dataset.merge_judgments import merge_judgments
 from harness.labels.agreement import compare_judges, measure_agreement
 from harness.labels.disputes import people_disputes
+from harness.labels.export_labels import export_labels
 from harness.labels.merge import adjudication_pool, merge_into_dataset
 from harness.labels.pool import read_pool
 from harness.pipeline import run
@@ -29,6 +30,7 @@ from harness.running.options import RunOptions
 from harness.scoring.grades import deciding_labels
 from retrievers.errors import InputError
 from retrievers.files.trec_files import read_qrels
+from retrievers.types import Span
 from tests.support import small
 from tests.support.chat_fake import ChatProvider, quotation
 from tests.support.chat_fake import graded as reply
@@ -538,6 +540,41 @@ def test_a_merge_lists_disputes_of_its_own_queries_alone(tmp_path):
     merged = merge_into_dataset([write(tmp_path / "new.jsonl", new)], reference)
     assert [dispute.query_id for dispute in merged.disputes] == ["q"]
     assert adjudication_pool(merged.disputes, reference, "").pair_count == 1
+
+
+def test_exported_queries_are_read_as_they_were(tmp_path):
+    path = tmp_path / "queries.json"
+    spans = [{"document_id": "b", "grade": 2, "spans": ["students pay"]}]
+    rows = [
+        {
+            "id": "talk",
+            "query": "what about students?",
+            "history": ["Is there a fee?", "Yes."],
+            "reference": "Half.",
+            "claims": ["They pay half.", {"text": "x", "vital": False}],
+            "excluded_ids": ["c"],
+            "tags": ["fees"],
+            "relevant_documents": [*spans, {"document_id": "a", "grade": 0}],
+        },
+        {"id": "both", "query": "fee", "relevant_documents": [["a"], ["b", "c"]]},
+        {"id": "list", "query": "fee", "relevant_documents": ["b", "a"]},
+        {
+            "id": "part",
+            "query": "fee",
+            "relevant_documents": [{"document_id": "b", "spans": [[0, 8]]}],
+        },
+    ]
+    rows[-1]["relevant_documents"].append({"document_id": "empty"})
+    texts = {"a": "a fee", "b": "students pay half", "c": "c", "empty": ""}
+    for id_, text in texts.items():
+        (tmp_path / f"{id_}.md").write_text(text)
+    path.write_text(json.dumps(rows))
+    dataset = load_dataset(tmp_path)
+    export_labels(dataset, tmp_path / "new.json", "json")
+    (tmp_path / "new.json").replace(path)
+    exported = load_dataset(tmp_path)
+    assert exported.digest == dataset.digest
+    assert exported.labels["talk"].spans == (Span("b", 0, 12),)
 
 
 def test_the_latest_of_several_exports_counts(tmp_path):

@@ -1,0 +1,50 @@
+"""Aliases in YAML.
+
+A few lines of aliases may stand for billions of values, and a value may contain itself.
+"""
+
+import math
+from collections.abc import Iterator
+
+import yaml
+
+MAX_GROWTH = 100
+"""How many times as many characters as the text its values may have, at most."""
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Return the value of a document as a node; None if it is empty.
+
+    Raises:
+        yaml.YAMLError: it is not YAML, or its aliases stand for too much.
+        RecursionError: it is nested too deep.
+    """
+    node: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
+    if node is not None and _expanded_length(node, {}) > MAX_GROWTH * len(text):
+        problem = f"its aliases stand for more than {MAX_GROWTH} times its text"
+        raise yaml.MarkedYAMLError(problem=problem)
+    return node
+
+
+def _expanded_length(node: yaml.Node, lengths: dict[int, float]) -> float:
+    """Return the characters of the values in a node, with those of aliases.
+
+    Infinite for a value that contains itself.
+    """
+    length = lengths.get(id(node))
+    if length is None:
+        # Only a value that contains itself is asked for again before its parts are.
+        lengths[id(node)] = math.inf
+        length = 1 + sum(_expanded_length(part, lengths) for part in _parts_of(node))
+        if isinstance(node, yaml.ScalarNode):
+            length += len(node.value)
+        lengths[id(node)] = length
+    return length
+
+
+def _parts_of(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from node.value
+    elif isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            yield from pair
