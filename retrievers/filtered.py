@@ -1,7 +1,8 @@
 """A search among the documents that match.
 
-For retrievers that cannot filter by themselves (`SupportsFilter`): more and more hits
-are requested, and those that do not match left out. `conditions.py` says what matches.
+For retrievers that cannot filter by themselves, as those that are `SupportsFilter` can:
+more and more hits are requested, and those that do not match left out. `conditions.py`
+says what matches.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +19,7 @@ from retrievers.conditions import (
     read_conditions,
 )
 from retrievers.document import Document
+from retrievers.errors import InputError, Problem
 from retrievers.facts import RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.query import Query
@@ -37,12 +39,17 @@ class SupportsFilter(Protocol):
 class Filtered(Retriever):
     """Searches another retriever for documents whose fields match.
 
-    It requests more hits until enough of them match.
+    It requests more hits until enough of them match, or there are no more: for a query
+    that no document matches, the whole corpus. What its class says of answers
+    (`repeatable`, `own_index`) is read of the retriever that it filters.
 
     Args:
-        retriever: not indexed yet.
+        retriever: not indexed yet, and without a filter.
         conditions: field -> its value, several of them, or `{"query": field}`, the
             query's own; or a list of conditions.
+
+    Raises:
+        InputError: the retriever has a filter, or the conditions are none.
 
     >>> from retrievers import BM25
     >>> Filtered(BM25(), {"language": "ja"}).to_config()
@@ -51,6 +58,9 @@ class Filtered(Retriever):
 
     def __init__(self, retriever: Retriever, conditions: GivenConditions) -> None:
         check_retriever("retriever", retriever)
+        if isinstance(retriever, Filtered) or getattr(retriever, "conditions", None):
+            remedy = "name all fields in one filter"
+            raise InputError(Problem("filter", "the retriever has one", remedy))
         self.retriever = retriever
         self._conditions = read_conditions(conditions)
         self._rows: dict[str, int] = {}
@@ -84,7 +94,10 @@ class Filtered(Retriever):
         self.retriever.setup(resources)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Index the whole corpus, and store the fields that conditions use."""
+        """Index the whole corpus, and store the fields that conditions use.
+
+        The documents are read twice.
+        """
         for row, document in enumerate(documents):
             self._rows[document.id] = row
             self._values.add(document.fields)
@@ -135,7 +148,10 @@ class Filtered(Retriever):
         def matching_hits(position: int, hits: Ranking, limit: int) -> Ranking | None:
             matching = self._matching_hits(queries[position], hits, depth)
             has_all_hits = len(hits) < limit or limit >= len(self._rows)
-            return matching if has_all_hits or len(matching) == depth else None
+            is_enough = has_all_hits or len(matching) == depth
+            if is_enough and _has_passages(matching, hits, depth, limit):
+                return matching
+            return None
 
         return search_until_settled(
             search_positions, len(queries), depth, matching_hits
@@ -159,3 +175,10 @@ class Filtered(Retriever):
             passage for passage in ranking.passages if passage.document in matching_ids
         ]
         return matching.with_passages(passages[:depth])
+
+
+def _has_passages(matching: Ranking, hits: Ranking, depth: int, limit: int) -> bool:
+    """Whether hits that match have as many passages as they may, or all that came."""
+    if matching.passages is None or hits.passages is None:
+        return True
+    return len(matching.passages) == depth or len(hits.passages) < limit

@@ -16,7 +16,10 @@ INLINE_TABLES = frozenset(("columns", "where"))
 
 
 class Option(NamedTuple):
-    """An option of the command line that does what the words before it say."""
+    """What a shell shows in parentheses, and Python leaves out.
+
+    An option of the command line, or a whole command, for what the words before it say.
+    """
 
     text: str
 
@@ -27,7 +30,10 @@ class Setting(NamedTuple):
     key: str
     value: SettingValue
     table: str = ""
-    """The table of the key; empty for a key of the data set itself."""
+    """The table of the key.
+
+    Empty for a key of the data set, or where the words before it name the table.
+    """
 
     def as_toml(self) -> str:
         """Return the setting as an experiment file writes it.
@@ -100,7 +106,7 @@ class Remedy:
         return "".join(map(_shell_words, self.parts))
 
     def without_options(self) -> str:
-        """Return the sentence for an experiment file, without options."""
+        """Return the sentence without options, for Python that runs a file."""
         return "".join(_shell_words(part) for part in self.parts if not is_option(part))
 
     def as_python(self) -> str:
@@ -188,4 +194,5 @@ def _python_value(value: SettingValue) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text in quotation marks, as TOML and Python both read it."""
-    return json.dumps(text, ensure_ascii=False)
+    # TOML refuses the control character DEL, which JSON leaves as it is.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

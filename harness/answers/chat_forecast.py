@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from harness.answers.chat_prompts import CLAIMS_PROMPT
 from harness.answers.declared_judge import build_judge, judge_chat
+from harness.answers.judge import identity_of
 from harness.answers.rankings_judge import claims_depth, judge_rankings
 from harness.dataset import Dataset
 from harness.experiment import JudgeConfig
 from harness.measures import Measure
-from harness.records.judge_readings import JudgeReadings
+from harness.records.judge_readings import JudgeIdentity, JudgeReadings
 from retrievers.cache import Cache
 from retrievers.meter import Meter
 from retrievers.services.chat import Chat, ReplyCheck, accept_any_reply
@@ -77,8 +78,8 @@ def _assumed_claims(text: str) -> str:
 class ClaimsForecast(NamedTuple):
     """The forecast of a run's judging."""
 
-    judge: str
-    """Its name in every verdict."""
+    judge: JudgeIdentity
+    """What every verdict has of it."""
     pairs: int
     """Number of pairs of a claim and a document."""
     requests: ChatForecast
@@ -129,4 +130,5 @@ def forecast_claims(
     claim_count = sum(
         len(query_claims.claims) for query_claims in claims_by_query.values()
     )
-    return ClaimsForecast(judge.name, claim_count * len(documents), chat.forecast())
+    pairs = claim_count * len(documents)
+    return ClaimsForecast(identity_of(judge), pairs, chat.forecast())

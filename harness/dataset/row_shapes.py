@@ -1,4 +1,4 @@
-"""Objects that contain several rows.
+"""Rows inside objects of other shapes.
 
 In JSON rows are in a list, under one key of an object, or in a reply to a search:
 Elasticsearch and OpenSearch have a document under `_source`, and in a bulk request on
@@ -14,6 +14,21 @@ from harness.dataset.source import SourceLocation
 
 BULK_ACTIONS = ("index", "create")
 """The actions of a bulk request for the document on the next line."""
+BULK_OPTIONS = frozenset(
+    (
+        "routing",
+        "version",
+        "version_type",
+        "if_seq_no",
+        "if_primary_term",
+        "pipeline",
+        "dynamic_templates",
+        "require_alias",
+        "require_data_stream",
+        "list_executed_pipelines",
+    )
+)
+"""Keys of an action of Elasticsearch's bulk API that do not begin with "_"."""
 KEYS_WITHOUT_TEXT = (
     "fields",
     "type",
@@ -36,7 +51,7 @@ QUERY_PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
 class JsonRows(NamedTuple):
-    """The rows of a JSON file."""
+    """The rows of a file of JSON or YAML."""
 
     key: str
     """The key of their list; empty if the file is a list."""
@@ -67,7 +82,10 @@ class RatedQuery(NamedTuple):
 
 
 def rows_in_json(content: Any) -> JsonRows | None:
-    """Return the rows of a JSON file; None if it has not exactly one list of objects.
+    """Return the rows of parsed JSON or YAML.
+
+    That is a list as it is, else the only list of objects in an object; None if there
+    is not exactly one.
 
     >>> rows_in_json({"version": 1, "examples": [{"input": "a"}]})
     JsonRows(key='examples', rows=[{'input': 'a'}])
@@ -97,10 +115,14 @@ def _has_objects(rows: Any) -> bool:
 def bulk_action(row: Row) -> BulkAction | None:
     """Return the action of a bulk request; None for any other row.
 
+    Other rows may have a column `index`, but with other keys in its object.
+
     >>> location = SourceLocation("bulk.jsonl")
     >>> bulk_action(Row(location, {"index": {"_index": "help", "_id": "7"}}))
     BulkAction(document_id='7')
     >>> bulk_action(Row(location, {"index": 3, "text": "a"})) is None
+    True
+    >>> bulk_action(Row(location, {"index": {"price": 3}})) is None
     True
     """
     if len(row.cells) != 1:
@@ -108,7 +130,7 @@ def bulk_action(row: Row) -> BulkAction | None:
     action_name, action = next(iter(row.cells.items()))
     if action_name not in BULK_ACTIONS or not isinstance(action, dict):
         return None
-    if not all(key.startswith("_") for key in action):
+    if not all(key.startswith("_") or key in BULK_OPTIONS for key in action):
         return None
     return BulkAction(action.get("_id"))
 
@@ -117,7 +139,8 @@ def rows_of_object(row: Row) -> Iterator[Row]:
     """Yield the rows in an object of JSON.
 
     That is the object itself, the document of a hit, the last question of a
-    conversation, or the queries of a group of ratings.
+    conversation, or the queries of a group of ratings. Of an object that holds one of
+    these, its other keys are left out, but for those of a conversation.
 
     >>> location = SourceLocation("hits.jsonl")
     >>> hit = Row(location, {"_id": "7", "_score": 1.0, "_source": {"title": "a"}})
@@ -127,6 +150,9 @@ def rows_of_object(row: Row) -> Iterator[Row]:
     >>> rated = Row(location, {**group, "relevant_documents": {"7": {"gain": 3}}})
     >>> [row.cells for row in rows_of_object(rated)]
     [{'query': 'a', 'relevant_documents': {'7': 3}}]
+    >>> texts = Row(location, {"queries": ["a"], "relevant_documents": {"7": 1}})
+    >>> list(rows_of_object(texts)) == [texts]
+    True
     """
     cells = row.cells
     if cells.keys().isdisjoint(SHAPED_KEYS):
@@ -146,7 +172,7 @@ def rows_of_object(row: Row) -> Iterator[Row]:
         return
     groups = cells.get("queries") if "relevant_documents" in cells else None
     groups = cells.get("query_groups", groups)
-    if isinstance(groups, list):
+    if isinstance(groups, list) and (not groups or _has_objects(groups)):
         yield from _group_rows(row, groups)
         return
     if isinstance(cells.get("placeholders"), dict):
@@ -216,7 +242,10 @@ def _role_of(message: Any) -> Any:
 
 
 def _group_rows(row: Row, groups: list[Any]) -> Iterator[Row]:
-    """Yield the queries of groups; a query by several templates is one query."""
+    """Yield the queries of groups; a query by several templates is one query.
+
+    A group that is no object is left out.
+    """
     shared: dict[str, Any] = {}
     if "relevant_documents" in row.cells:
         shared["relevant_documents"] = row.cells["relevant_documents"]

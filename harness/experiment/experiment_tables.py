@@ -1,4 +1,4 @@
-"""Every table of an experiment except its retrievers.
+"""Tables of an experiment that are not about retrievers.
 
 The docstrings of classes and keys are what the schema says.
 """
@@ -26,12 +26,12 @@ MIN_ALPHA = 0.0001
 MAX_ALPHA = 0.5
 """An interval of less than 50 % confidence says nothing."""
 _SERVICE_KEYS = ("base_url", "key_name", "longest", "input_price", "output_price")
-KEYS_WITHOUT_EFFECT = {
+_REFUSED_KEYS = {
     "lexical": ("model", *_SERVICE_KEYS),
     "nli": _SERVICE_KEYS,
     "openai": ("threshold",),
 }
-"""Kind of judge -> keys that only other kinds have."""
+"""Kind of judge -> keys of other kinds, which are refused for it."""
 
 
 class DatasetConfig(StrictTable):
@@ -137,7 +137,7 @@ class JudgeConfig(StrictTable):
             raise ValueError(f"a judge of kind {self.kind!r} needs a model")
         keys = [
             key
-            for key in KEYS_WITHOUT_EFFECT[self.kind]
+            for key in _REFUSED_KEYS[self.kind]
             if getattr(self, key) not in ("", None)
         ]
         if keys:
@@ -182,7 +182,8 @@ def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
         where: comes before the key in each problem.
 
     Raises:
-        InputError: with every problem.
+        InputError: with the problems of the first check that finds any: of the looks,
+            of keys and types, of alpha, of other values.
     """
     raw_table = RawTable(table)
     raw_looks = raw_table.table("looks")
@@ -191,7 +192,7 @@ def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
         looks = validated(options_model(Looks), raw_looks.options, looks_path)
         raw_table = raw_table.with_options(looks=Looks(**looks.model_dump()))
     checked = validated(options_model(Statistics), raw_table.options, where)
-    alpha: float = getattr(checked, "alpha", MIN_ALPHA)
+    alpha = checked.model_dump()["alpha"]
     if not MIN_ALPHA <= alpha <= MAX_ALPHA:
         problem = f"{alpha} is not between {MIN_ALPHA} and {MAX_ALPHA}"
         raise InputError(Problem(key_path(where, ["alpha"]), problem, "0.05 is usual"))
@@ -226,7 +227,7 @@ class SweepConfig(StrictTable):
 
 
 class Sweep(StrictTable):
-    """A sweep, written out."""
+    """A sweep, written out by `expand_sweep`: no file has this form."""
 
     default: str
     """The retriever in use today."""
@@ -235,5 +236,5 @@ class Sweep(StrictTable):
     axes: dict[str, tuple[Any, ...]] = Field(min_length=1)
     """Axis -> its values."""
     configurations: dict[str, dict[str, int]]
-    """Configuration -> axis -> the place of its value there; axis "of" is its
-    retriever."""
+    """Configuration -> axis -> the place of its value there; axis "of", if there are
+    several, is its retriever."""

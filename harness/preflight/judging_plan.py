@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from harness.preflight.plan_rows import PlanContext, PlanRow
 from harness.preflight.throughput import Throughput
+from harness.records.judge_readings import JudgeIdentity
 from retrievers.types import Limits
 
 
@@ -19,7 +20,10 @@ class JudgingPlan(NamedTuple):
 
 
 def plan_judging(context: PlanContext) -> JudgingPlan | None:
-    """Return what judging takes; None without measures by claims, or a chat model."""
+    """Return what judging takes at most, if nothing is cached or found twice.
+
+    None if no measure is by claims, or the judge is no chat model.
+    """
     experiment = context.loaded.experiment
     measures = context.loaded.question.measures
     judge = experiment.judge
@@ -41,7 +45,7 @@ def plan_judging(context: PlanContext) -> JudgingPlan | None:
         "",
         "judge",
         texts=forecast.pairs,
-        cached=0,
+        cached=0,  # which pairs there are is known only after the run
         calls=requests.calls,
         tokens=requests.tokens,
         exact=False,
@@ -61,15 +65,15 @@ def plan_judging(context: PlanContext) -> JudgingPlan | None:
     )
 
 
-def _is_judged(context: PlanContext, judge: str) -> bool:
-    """Whether an earlier run of this experiment was judged by the same judge.
+def _is_judged(context: PlanContext, judge: JudgeIdentity) -> bool:
+    """Whether an earlier run of this experiment has all verdicts of the same judge.
 
-    Then the cache has all of its verdicts.
+    It lacks some if a retriever failed, or if verdicts could not be read.
     """
     earlier = context.same_run()
-    if earlier is None:
+    if earlier is None or earlier.manifest.failed:
         return False
     record = earlier.manifest.judge
-    if record is None or record.counts is None:
+    if record is None or record.counts is None or record.counts.unreadable:
         return False
-    return record.judge == judge
+    return (record.judge, record.prompt) == judge

@@ -16,8 +16,9 @@ STATISTICS_TABLE = "[statistics]"
 DEFAULT_DIFFERENCE_SHARE = 0.05
 """Share of the measure's range: the difference to plan for if none is declared."""
 MIN_MARGIN = 1e-100
+"""Quotients with a smaller one overflow."""
 MAX_MARGIN = 1e100
-"""No measure has such a range; with margins beyond either, numbers overflow."""
+"""No measure has such a range; squares of larger numbers overflow."""
 PYDANTIC_CONFIG = {"use_attribute_docstrings": True, "extra": "forbid"}
 """How pydantic shows these tables in the schema of an experiment."""
 
@@ -85,8 +86,9 @@ class Statistics:
             problem = f"{self.alpha} is not between 0 and 1"
             yield _key_problem("alpha", problem, "0.05 is usual")
         if self.margin is not None and not MIN_MARGIN < self.margin < MAX_MARGIN:
-            limits = f"between {MIN_MARGIN:g} and {MAX_MARGIN:g}"
-            problem = f"{self.margin} is not a number {limits}"
+            problem = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
+            if 0 < self.margin <= MIN_MARGIN:
+                problem = f"{self.margin} is too close to 0"
             yield _key_problem("margin", problem, "leave it out for none")
         if self.weight is not None and self.test == "wilcoxon":
             problem = "signed ranks have no weights"

@@ -185,7 +185,7 @@ def _describe(details: ErrorDetails) -> str:
 
 def _simplify_message(message: str) -> str:
     """Return one of pydantic's messages in the words of an experiment file."""
-    if "should be a valid dictionary" in message:
+    if "should be a valid dictionary" in message or "or an instance of" in message:
         return "should be a table"
     for subject in ("Input", "String"):
         message = message.replace(f"{subject} should", "should")

@@ -509,3 +509,10 @@ def test_any_other_retriever_is_searched_until_enough_hits_match(name):
 def test_odd_conditions_in_python_are_one_sentence(conditions, message):
     with pytest.raises(InputError, match=message):
         Filtered(Foreign(), conditions)
+
+
+def test_a_filter_of_a_filtered_retriever_is_refused():
+    """The table of an experiment file has one filter."""
+    filtered = Filtered(Foreign(), {"language": "ja"})
+    with pytest.raises(InputError, match=r"^filter: the retriever has one \(name all"):
+        Filtered(filtered, {"kind": "a"})

@@ -156,6 +156,18 @@ def test_a_filter_applies_to_passages() -> None:
     assert {passage.document for passage in ranking.passages or ()} == {"one", "three"}
 
 
+def test_passages_behind_many_that_do_not_match_are_found() -> None:
+    """A document that does not match has more passages than are requested at first."""
+    other = Document("other", "", "Pears, pears. " * 60, {"kind": "b"})
+    matching = [
+        Document(name, "", "A tree has pears.", {"kind": "a"}) for name in ("c", "d")
+    ]
+    retriever = Filtered(BM25(chunk=CUT), {"kind": "a"})  # type: ignore[arg-type]
+    retriever.index([other, *matching], Meter())
+    [ranking] = retriever.search([Query("q", "pears")], 2, Meter())
+    assert len(ranking.passages or ()) == 2
+
+
 def test_a_changed_passage_is_noted_once_in_a_search(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -312,6 +312,29 @@ def judge_row(capsys, path="paid.toml"):
     return next(row for row in plan if row["stage"] == "judge")
 
 
+def test_verdicts_that_could_not_be_read_are_planned_again(
+    paid, monkeypatch, capsys
+) -> None:
+    def reply_once_without_verdicts(user: str) -> str:
+        is_unreadable = "<PASSAGE>\nfees" in user
+        return "I would rather not say." if is_unreadable else reply(user)
+
+    with serving(ChatProvider(reply=reply_once_without_verdicts)) as provider:
+        monkeypatch.setenv("JUDGE_URL", provider.url)
+        told(capsys, "run", "paid.toml", "--quiet")
+    planned = judge_row(capsys)
+    assert planned["calls"] > 0
+    assert not planned["exact"]
+
+
+def test_verdicts_of_a_retriever_that_failed_are_planned_again(
+    paid, tmp_path, capsys
+) -> None:
+    told(capsys, "run", "paid.toml", "--quiet")
+    small.with_failed(tmp_path / "results" / "paid", "connection refused")
+    assert judge_row(capsys)["calls"] > 0
+
+
 def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
     planned = judge_row(capsys)
     assert paid.requests == [] and planned["retriever"] == ""

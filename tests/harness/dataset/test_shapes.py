@@ -166,7 +166,7 @@ BULK = [
     line
     for id_, text in FIFTY.documents.items()
     for line in (
-        {"index": {"_index": "help", "_id": id_}},
+        {"index": {"_index": "help", "_id": id_, "routing": "a"}},
         {"title": "Rule", "body": text},
     )
 ]
