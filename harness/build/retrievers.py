@@ -5,7 +5,7 @@ that documents are embedded and indexed once; only an agent has retrievers of it
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -26,7 +26,7 @@ from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.filtered import Filtered, SupportsFilter
 from retrievers.fused import Fused
 from retrievers.options.placeholders import instantiate
-from retrievers.options.user_code import wrap_user_errors
+from retrievers.options.user_code import NamedObject, wrap_user_errors
 from retrievers.reranked import Reranked
 from retrievers.types import Encoder, Model, Reranker, Retriever
 from retrievers.vector_reduction import VectorReduction
@@ -71,9 +71,28 @@ def build_retrievers(
                     trials=_trials(config, {part.name: part.trials for part in built}),
                 )
             )
+    problems += _shared_version_problems(pool.model_configs.values())
     if problems:
         raise InputError(problems)
     return tuple(built)
+
+
+def _shared_version_problems(configs: Iterable[PartConfig]) -> Iterator[Problem]:
+    """Yield a problem for each further function under another one's name in the cache.
+
+    It would be given the other's vectors. Objects of Python may be copies of one model.
+    """
+    first_calls: dict[str, str] = {}
+    for config in configs:
+        version = config.options.get("cache")
+        call = config.options.get("call")
+        if config.kind != "python" or not version or isinstance(call, NamedObject):
+            continue
+        first_call = first_calls.setdefault(version, str(call))
+        if first_call != call:
+            problem = f"{version!r} is the name of {first_call} and of {call}"
+            remedy = "give each function a name of its own"
+            yield Problem("encoder.cache", problem, remedy)
 
 
 def _in_order_of_use(configs: Sequence[RetrieverConfig]) -> list[RetrieverConfig]:

@@ -17,7 +17,7 @@ class ReadColumn(NamedTuple):
 
     name: str
     kind: str
-    """Empty if it is not used."""
+    """A kind of `usual_names`, such as "query_id"; empty if it is not used."""
 
 
 class ReadTable(NamedTuple):
@@ -33,7 +33,10 @@ class ReadTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A checked data set; the corpus is read again each time, never kept in memory."""
+    """A checked data set; the corpus is read again each time, never kept in memory.
+
+    `load_documents`, and `stored_dataset` of results, return one in part.
+    """
 
     path: str
     """The reference as people write it."""
@@ -42,9 +45,9 @@ class Dataset:
     queries: tuple[Query, ...]
     """The queries that are searched, in file order.
 
-    They have a relevant document, claims, or an answer to take these from, or are said
-    to have no answer. If there are no labels, or the labels are judgments that still
-    grow, all queries with a text are searched.
+    They have a relevant document, claims, or without labels an answer to take these
+    from, or are said to have no answer. If there are no labels, or the labels are
+    judgments that still grow, all queries with a text are searched.
     """
     judged_queries: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
@@ -58,21 +61,26 @@ class Dataset:
     stored_queries: tuple[Query, ...] = ()
     """The queries that results store: searched or judged, in file order."""
     data_quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind of what was counted and not refused -> ids."""
+    """Kind of what was counted and not refused -> ids, paths or names that have it."""
     tables: tuple[ReadTable, ...] = ()
     """The tables that were read, with their columns."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Table or folder of documents -> its content (rows, Markdown) -> how many."""
+    """Table, or folder of documents -> "row", or a format such as "Markdown" -> how
+    many.
+    """
     found_column: DeclaredColumn | None = None
     """The column of labels that was found by its name, as it would be declared."""
     matched_by: Mapping[str, int] = field(default_factory=dict)
-    """How labels name documents (id, file name, title, text, field) -> how many do."""
+    """How labels name documents -> how many do.
+
+    A value of `IdMatch.matched_by`, or text, or field.
+    """
     unknown_documents: tuple[str, ...] = ()
     """The unknown ids in labels, once for each query that names them."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     representatives: Mapping[str, str] = field(default_factory=dict)
-    """Document -> the first document with the same value of the labels' field.
+    """Each further document -> the first with the same value of the labels' field.
 
     If labels name a field (a page, say), that document represents the others in labels
     and rankings.
@@ -82,16 +90,22 @@ class Dataset:
     documents: Callable[[], Iterator[Document]] = field(
         repr=False, default=lambda: iter(())
     )
-    """Starts a new pass over the corpus, in file order."""
+    """Starts a new pass over the corpus, in file order.
+
+    At its end it raises DataChanged if the corpus is not the one that was checked.
+    """
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return the documents with these ids; unknown ids are missing."""
+        """Return the documents with these ids; unknown ids are missing.
+
+        The pass goes on to its end, which checks the corpus.
+        """
         document_ids = set(ids)
         return {doc.id: doc for doc in self.documents() if doc.id in document_ids}
 
 
 def count_grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
-    """Return each grade with its number of documents, the lowest grade first.
+    """Return each grade with its number of labels, the lowest grade first.
 
     Labels that are lists have no grades.
     """

@@ -37,11 +37,11 @@ class ReadProblems:
 
     def __init__(self) -> None:
         self.notes: dict[str, list[str]] = {}
-        """Kind of what is counted but not refused -> ids."""
+        """Kind of what is counted but not refused -> ids, paths or names."""
         self.columns_used: dict[str, dict[str, str]] = {}
         """File -> column -> what it is read as: see `Columns.kinds_by_column`."""
         self.table_sizes = defaultdict[str, Counter[str]](Counter)
-        """Table or folder of documents -> its content (rows, Markdown) -> how many."""
+        """Table, or folder of documents -> "row", or a format -> how many."""
         self.unused_columns: dict[str, dict[str, list[Any]]] = {}
         """File of queries or labels -> column -> its first cells.
 

@@ -6,17 +6,19 @@ from harness.english import names_or_count
 from harness.records import RetrieverFailure
 
 SKIPPED = "skipped, because"
-"""How the reason of a retriever starts whose parts failed."""
+"""How the reason of a retriever starts whose parts failed; results folders have it."""
 MAX_REASON_LENGTH = 100
 """Characters of the reason in a headline."""
 MAX_SHORT_LENGTH = 50
-"""Characters of a run's line in the page that lists runs."""
+"""Characters of a failure in the page that lists runs."""
 MAX_SHORT_NAME = 20
 """Characters of a retriever's name in that line."""
 
 
 def failure_line(retriever: str, reason: str) -> str:
     """Return which retriever failed, and why.
+
+    A reason that begins with the name of a service, even the same, stays as it is.
 
     >>> failure_line("ours", "connection refused")
     'ours: connection refused'

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -33,7 +33,8 @@ class PythonEncoder(Configured, Encoder):
 
     An object embeds with its `encode_query` and `encode_document`, or its `encode`.
     Vectors are kept as long as the function or object lives; on disk only under a name
-    that identifies its version.
+    that identifies it and its version. An object that changed embeds again only if its
+    `state_dict` shows it.
     """  # noqa: D205
 
     positional_option = "call"
@@ -41,8 +42,8 @@ class PythonEncoder(Configured, Encoder):
     """"package.module:function", found as Python finds modules, the working directory
     included."""
     cache: str = ""
-    """The name of this version of it, under which vectors are kept for later runs; left
-    out, they are not."""
+    """A name of this version of this function alone, under which its vectors are kept
+    for later runs; left out, they are not."""
     batch_size: PositiveInt = 256
     """Texts a call, at most."""
 
@@ -54,7 +55,7 @@ class PythonEncoder(Configured, Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """The name of its version."""
+        """The name of the version, without the call's: an object's name may change."""
         return fingerprint("python", self.cache or self.call)
 
     @property
@@ -73,8 +74,9 @@ class PythonEncoder(Configured, Encoder):
         return None
 
     def check(self) -> None:
-        """Import the function: the code of its module runs."""
-        self._embedding_function("document")
+        """Import the function, or find those of both roles: code of its module runs."""
+        for role in get_args(Role):
+            self._embedding_function(role)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Call the function on the texts that it has not embedded yet.
@@ -112,7 +114,8 @@ class PythonEncoder(Configured, Encoder):
     def _process_vectors(self) -> VectorsByText:
         """The vectors of this process.
 
-        Those of an object that cannot be hashed are kept for this encoder only.
+        Those of an object that cannot be hashed, or referred to weakly, are kept for
+        this encoder only.
         """
         target = resolve_callable(self.call)
         weights = model_digest(target) if hasattr(target, "state_dict") else ""

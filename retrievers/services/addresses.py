@@ -42,7 +42,7 @@ def check_address(where: str, address: str) -> None:
 
     Args:
         where: the option with the address.
-        address: it may have `${NAME}`.
+        address: it may have `${NAME}`, which stays as it is if it is not set.
 
     Raises:
         InputError: the address is invalid.
@@ -55,14 +55,22 @@ def check_address(where: str, address: str) -> None:
 def is_valid_url(url: str) -> bool:
     """Return whether requests can be sent to an address.
 
-    `urlsplit` would remove spaces silently, so they are refused first.
+    It has a host. Spaces may be in its path alone: `urlsplit` would drop leading ones,
+    tabs and line breaks silently.
+
+    >>> is_valid_url("https://a.b/c d"), is_valid_url("https://a b/")
+    (True, False)
+    >>> is_valid_url("https://me@/c"), is_valid_url(" https://a.b")
+    (False, False)
     """
     if not _ADDRESS.fullmatch(url) or not url.isprintable():
         return False
     try:
-        return urlsplit(url).port != 0
+        parts = urlsplit(url)
+        is_valid_port = parts.port != 0
     except ValueError:
         return False
+    return is_valid_port and bool(parts.hostname) and " " not in parts.netloc
 
 
 def is_server_of(url: str, provider_url: str) -> bool:
@@ -118,7 +126,8 @@ def openai_key_variable(base_url: str) -> str:
 def is_azure_deployment(url: str) -> bool:
     """Return whether an address has Azure's older form.
 
-    It names a deployment and a version of the API.
+    It names a deployment and a version of the API, on any host: gateways have it, too.
+    The SDK has a client of its own for it.
     """
     return "/openai/deployments/" in urlsplit(expand(url)).path
 

@@ -1,4 +1,4 @@
-"""How a server of Qdrant builds a collection."""
+"""How a collection of Qdrant is built."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 def vectors_arguments(
     form: VectorForm, dimensions: int, *, on_disk: bool | None
 ) -> dict[str, Any]:
-    """Return the arguments of `create_collection` for the form of its vectors."""
+    """Return the arguments of `create_collection` for the form of its vectors.
+
+    Args:
+        form: of the vectors.
+        dimensions: of each; sparse vectors need none.
+        on_disk: where the vectors are; None, or of sparse ones, the engine decides.
+    """
     from qdrant_client import models
 
     if form == "sparse":
@@ -37,7 +43,7 @@ def vectors_arguments(
     return {
         "vectors_config": models.VectorParams(
             size=dimensions,
-            distance=models.Distance.DOT,
+            distance=models.Distance.DOT,  # of unit vectors: `QdrantStore` says why
             on_disk=on_disk,
             multivector_config=multivector_config,
         )
@@ -48,8 +54,9 @@ def index_arguments(options: StoreOptions) -> dict[str, Any]:
     """Return the arguments for a server's index and shards; empty in this process.
 
     A server builds graphs and codes only in segments above a threshold, and searches a
-    graph only above another. With `m` or `quantization` both are the lowest, so that
-    small collections are indexed, too.
+    graph only above another. With `m` or `quantization` both are the lowest unless they
+    are given, so that small collections are indexed, too. Without `m` there is no
+    graph.
     """
     from qdrant_client import models
 
@@ -62,6 +69,7 @@ def index_arguments(options: StoreOptions) -> dict[str, Any]:
         indexing = indexing or MIN_INDEXING_KB
     return {
         "hnsw_config": models.HnswConfigDiff(
+            # `QdrantStore.finish` sets m when all points are there.
             m=0 if options.defer_graph else options.m,
             ef_construct=options.ef_construct,
             full_scan_threshold=full_scan,
@@ -76,7 +84,10 @@ def index_arguments(options: StoreOptions) -> dict[str, Any]:
 def _quantization_config(
     quantization: Quantization | None,
 ) -> models.QuantizationConfig | None:
-    """Return a server's configuration of compressed vectors; None if there are none."""
+    """Return a server's configuration of compressed vectors; None if there are none.
+
+    `edge` has the same numbers, and `options.QUANTIZATION_BITS` follows from them.
+    """
     from qdrant_client import models
 
     scalar = models.ScalarQuantizationConfig(

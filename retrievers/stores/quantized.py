@@ -18,7 +18,7 @@ VectorCodes = npt.NDArray[np.uint8]
 BYTE_LEVELS = 256
 """Levels that one byte can hold."""
 MAX_CODE_PRODUCTS = 1 << 24
-"""Products of queries and codes in memory at once: 128 MB."""
+"""Products of queries and codes of one batch: 128 MB, twice while parts are joined."""
 
 
 class QuantizedStore(MatrixStore):
@@ -28,8 +28,9 @@ class QuantizedStore(MatrixStore):
     which is 1 - 2 x Hamming distance / dimensions; for binary-dot between the query's
     own numbers and each document's bits (1 or -1). For int8 it is the dot product of
     the query at length 1 with each document's levels, whose length is only about 1. The
-    levels are between the smallest and the largest number of each dimension among the
-    documents that are added first.
+    levels are between the smallest and the largest number of each dimension in the
+    first `upsert` that is not empty, which is a window of the embedder. All codes are
+    compared, whatever `exact` is.
     """
 
     def __init__(self, quantization: NumberFormat) -> None:

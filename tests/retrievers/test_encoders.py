@@ -527,3 +527,12 @@ def test_a_key_whose_variable_is_not_set_is_missing(monkeypatch, value):
     )
     with pytest.raises(InputError, match=r"^KEY_OF_TEST: is not set in"):
         encoder.check()
+
+
+def test_an_object_that_embeds_documents_alone_is_refused_by_check():
+    class Half:
+        def encode_document(self, texts):
+            return [[1.0] for _ in texts]
+
+    with pytest.raises(InputError, match="is not a function, and has no encode"):
+        PythonEncoder(Half()).check()

@@ -341,3 +341,13 @@ def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(
     assert results.manifest.ledger.retrievers["deep"].notes["not-in-corpus"] == (
         "ghost",
     )
+
+
+def test_two_functions_under_one_name_of_the_cache_are_refused(tmp_path):
+    """The second would be given the vectors of the first."""
+    encoder = '{{ kind = "python", call = "mine:{0}", cache = "v1" }}'
+    blocks = [
+        block(name, f"encoder = {encoder.format(name)}", kind="") for name in "ab"
+    ]
+    problem = "encoder.cache: 'v1' is the name of mine:a and of mine:b"
+    assert problem in str(refusal(ran, tmp_path, *blocks))
