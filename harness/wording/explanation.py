@@ -31,6 +31,7 @@ from harness.records import (
     QueryProperty,
     value_text,
 )
+from harness.wording.verdicts import MODEL_ALONE_REASON
 
 EXPLAIN_PAGE = "docs/how-to/explain.md"
 """The page of the documentation, with a heading for each suggestion."""
@@ -54,9 +55,7 @@ SILENCE_SENTENCES: Mapping[Silence, str] = {
         "no property divides the queries into two parts of ten or more: "
         "nothing was tested"
     ),
-    Silence.MODEL_ALONE: (
-        "no person judged these queries, and a model's labels alone show nothing"
-    ),
+    Silence.MODEL_ALONE: MODEL_ALONE_REASON,
     Silence.ALPHA_SPENT: "alpha is spent: the planned looks are over",
 }
 
@@ -168,7 +167,9 @@ def _shorten(text: str) -> str:
 
 def _number_text(name: SliceName) -> str:
     limit = float(name.value)
-    return f"{limit:,.0f}" if limit == int(limit) else f"{limit:,.4g}"
+    if limit == int(limit):
+        return f"{limit:,.0f}"
+    return f"{limit:,.4g}" if abs(limit) < 1000 else f"{limit:,.1f}"
 
 
 def _limit_words(name: SliceName) -> str:

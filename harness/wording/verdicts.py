@@ -64,6 +64,9 @@ TEST_NAMES = {
     "randomization": "the sign-flip test of the mean",
     "t": "Student's paired t-test",
 }
+MODEL_ALONE_REASON = (
+    "no person judged these queries, and a model's labels alone show nothing"
+)
 CORRECTION_NAMES = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",
@@ -291,16 +294,12 @@ def _not_shown_words(gate: Gate) -> str:
     numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
     if not gate.measured:
         return f"nothing was measured, every score is 0 on {queries}"
+    if not gate.judged_by_people:
+        return MODEL_ALONE_REASON
     if gate.alpha_spent:
         return f"alpha is spent, {queries} are more than were planned for the last look"
-    if gate.label_reason is LabelReason.NEW_UNLABELLED:
-        remedy = f"{gate.pool_command} draws them, among others"
-        if gate.to_label:
-            have = "has" if gate.to_label == 1 else "have"
-            remedy = f"{count_pairs(gate.to_label)} {have} no label: {remedy}"
-        return f"{gate.label_reason} ({numbers}; {remedy})"
     if gate.label_reason is not None:
-        return f"{gate.label_reason} ({numbers})"
+        return _missing_label_words(gate, gate.label_reason)
     if gate.needed is None:
         return f"the measure's range is unknown ({numbers})"
     if gate.too_few:
@@ -311,6 +310,18 @@ def _not_shown_words(gate: Gate) -> str:
         )
     numbers += _margin_p_words(gate)
     return f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({numbers})"
+
+
+def _missing_label_words(gate: Gate, reason: LabelReason) -> str:
+    """Return that missing labels may explain a difference, and which to add."""
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    if reason is not LabelReason.NEW_UNLABELLED:
+        return f"{reason} ({numbers})"
+    remedy = f"{gate.pool_command} draws them, among others"
+    if gate.to_label:
+        have = "has" if gate.to_label == 1 else "have"
+        remedy = f"{count_pairs(gate.to_label)} {have} no label: {remedy}"
+    return f"{reason} ({numbers}; {remedy})"
 
 
 def _margin_p_words(gate: Gate) -> str:
@@ -324,11 +335,11 @@ def _missed_defect(gate: Gate) -> str:
     By the rule of three, from the upper 95 % limit of a share of 0.
     """
     units = gate.n if gate.clusters is None else gate.clusters
-    in_units = units / 3
+    in_units = round(units / 3)
     if in_units <= 1:
         return ""
     unit = "query" if gate.clusters is None else "cluster"
-    rarity = f"fewer than 1 {unit} in {in_units:,.0f}"
+    rarity = f"fewer than 1 {unit} in {in_units:,}"
     return f"; {count_of(units, unit)} miss a defect that affects {rarity}"
 
 
@@ -389,6 +400,6 @@ def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
     return [
         f"The best retriever of each query would score {ceilings.best_per_query:.3f} "
         f"(leader: {mean:.3f}), partly by chance.",
-        f"All first {ceilings.cutoff} hits together contain {union} % of the labelled "
-        f"documents; the best retriever's {alone} %.",
+        f"All first {ceilings.cutoff} hits together contain {union} % of a query's "
+        f"relevant documents on average; the best retriever's {alone} %.",
     ]

@@ -501,3 +501,8 @@ def test_a_slice_has_a_phrase(
     name: str, condition: Condition, value: float | bool | str, phrase: str
 ) -> None:
     assert slice_phrase(SliceName(name, condition, value)) == phrase
+
+
+def test_a_long_mean_length_has_its_digits() -> None:
+    name = SliceName("document length", Condition.AT_MOST, 12345.5)
+    assert "(at most 12,345.5 characters on average)" in slice_phrase(name)

@@ -352,6 +352,14 @@ def test_the_gate_of_sets_names_each_set_on_which_a_retriever_failed(
         gate.gate_sets(results_of_sets / SETS, "hybrid", "bm25", {"": 0.1})
 
 
+def test_sets_that_a_model_alone_judged_pass_no_gate(
+    results_of_sets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "people_judged", lambda _: False)
+    gates = gate.gate_sets(results_of_sets / SETS, "hybrid", "bm25", {"": 0.9})
+    assert {outcome.outcome for outcome in gates.values()} == {"not shown"}
+
+
 def test_the_sets_are_exported_together(
     results_of_sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
