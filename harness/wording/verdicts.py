@@ -153,10 +153,10 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
 
 
 def _pair_numbers(row: Comparison, settings: Settings) -> str:
-    difference = f"{row.mean_difference:+.4f}"
+    difference = f"{row.mean_difference:+z.4f}"
     if row.ci_low is not None and row.ci_high is not None:
         level = f"{percent_text(settings.level)} % interval of this pair"
-        difference += f" ({level} {row.ci_low:+.4f} to {row.ci_high:+.4f})"
+        difference += f" ({level} {row.ci_low:+z.4f} to {row.ci_high:+z.4f})"
     numbers = f"mean difference in {row.measure} {with_minus_sign(difference)}"
     numbers += f", adjusted p {p_phrase(row.p_adjusted)}"
     exact_p = row.p_wilcoxon_adjusted
@@ -271,7 +271,7 @@ def gate_sentence(gate: Gate) -> str:
     if gate.outcome is GateOutcome.UNCHANGED:
         sentence = f"unchanged: the rankings are the same on {queries}"
         return f"{sentence}{_missed_defect(gate)}"
-    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+z.4f}")
     if gate.outcome is GateOutcome.WORSE:
         p = p_phrase(gate.p_worse)
         sentence = f"worse on {queries} ({numbers}, p {p})"
@@ -291,7 +291,7 @@ def gate_sentence(gate: Gate) -> str:
 def _not_shown_words(gate: Gate) -> str:
     """Return why a gate shows nothing, and what would help."""
     queries = count_units(gate.n, gate.clusters)
-    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+z.4f}")
     if not gate.measured:
         return f"nothing was measured, every score is 0 on {queries}"
     if not gate.judged_by_people:
@@ -314,7 +314,7 @@ def _not_shown_words(gate: Gate) -> str:
 
 def _missing_label_words(gate: Gate, reason: LabelReason) -> str:
     """Return that missing labels may explain a difference, and which to add."""
-    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+z.4f}")
     if reason is not LabelReason.NEW_UNLABELLED:
         return f"{reason} ({numbers})"
     remedy = f"{gate.pool_command} draws them, among others"
