@@ -542,3 +542,10 @@ def test_a_mistake_in_the_second_experiment_is_told_before_the_first_runs(
     refused = call("run", first, second, "--json", code=2)
     assert "nDCG@4 is not among the measures" in refused.err
     assert "first: bm25: index: " not in refused.err
+
+
+def test_a_set_without_a_query_that_every_retriever_has_is_named() -> None:
+    values = {"RR": {"a": np.full(11, np.nan), "b": np.full(11, 0.5)}}
+    sets = {"hr": scores_of(0.1, 11), "law": replace(scores_of(0, 11), values=values)}
+    with pytest.raises(InputError, match="law: has no query with a value of RR"):
+        compare_over_sets(sets, None, Settings())

@@ -8,6 +8,7 @@ from harness.evaluation.evaluation import SweepChoice
 from harness.records import RetrieverFailure
 from harness.report.index import index_headline
 from harness.stats.settings import Settings
+from harness.wording.failures import failure_summary, short_failure
 from harness.wording.short_verdict import ShortVerdict, short_verdict
 from tests.support.scored import compare, concluded, scored
 
@@ -86,3 +87,18 @@ def test_a_sweep_that_a_model_alone_judged_keeps_nothing():
         scored(scores), compare(scores, settings=settings), settings, sweep=SWEEP
     )
     assert short_verdict(evaluation).state == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("reason", "summary"),
+    [
+        ("('Connection aborted; peer', 1)", "ours failed (('Connection aborted)"),
+        ("", "ours failed"),
+        ("ours: ", "ours failed"),
+        ("busy (tried 3; then no more)", "ours failed (busy)"),
+    ],
+)
+def test_a_failure_has_no_empty_brackets(reason, summary):
+    failure = RetrieverFailure("ours", reason)
+    assert failure_summary([failure]) == summary
+    assert short_failure([failure]) == summary.replace(" failed", "")

@@ -16,6 +16,7 @@ from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
 from harness.report.sections.about_data import data_section
 from harness.report.sections.all_measures import measures_sentence
+from harness.report.sections.decision import _board_note
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
 from harness.report.sections.quality_counts import (
@@ -702,3 +703,10 @@ def test_a_best_mean_that_two_retrievers_share_is_called_so(view):
     sentence = measures_sentence(replace(view, evaluation=evaluation))
     assert "shared on R@2" in sentence
     assert "together" not in measures_sentence(view)
+
+
+def test_beside_a_failed_retriever_the_interval_is_of_this_pair(view):
+    finished = view.evaluation.board.rows[:2]
+    failed = replace(finished[1], retriever="gone", standing="failed", mean=None)
+    board = replace(view.evaluation.board, rows=(*finished, failed))
+    assert "CI: this pair" in _board_note(view, board)
