@@ -49,7 +49,7 @@ from harness.stats.paired_tests import (
     min_units_for_margin,
     non_inferiority_tests,
 )
-from harness.stats.settings import Settings, check_margin
+from harness.stats.settings import MIN_MARGIN, Settings, check_margin
 from retrievers.errors import InputError, NotConfirmed, Problem, did_you_mean
 
 CHALLENGER_ARM = "challenger"
@@ -143,10 +143,11 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         settings: the deciding test and the level; their margin is not used.
 
     Raises:
-        InputError: a margin that is not a finite number above 0.
+        InputError: a margin that is not a finite number above 1e-100.
     """
-    if not 0 < margin < math.inf:
-        problem = f"{margin} is not a finite number above 0"
+    if not MIN_MARGIN < margin < math.inf:
+        limit = "0" if not margin > 0 else f"{MIN_MARGIN:g}"
+        problem = f"{margin} is not a finite number above {limit}"
         raise InputError(Problem("margin", problem, "such as 0.02"))
     primary = scores.primary
     columns = scores.values[primary]
@@ -221,7 +222,7 @@ def gate_retrievers(
             query is scored by its own state's labels.
 
     Raises:
-        InputError: one did not run, or is named twice; the margin is not above 0; or
+        InputError: one did not run, or is named twice; the margin is out of range; or
             two folders cannot be compared: other documents, another primary measure,
             other texts or grades of a query, no query in both, or none for which both
             have a value.

@@ -245,6 +245,8 @@ def _printable(text: str) -> str:
 def _field_values(texts: Sequence[str]) -> ValueColumn:
     """Return the values of a field: numbers, if all that are not empty are numbers."""
     unchanged = [text or None for text in texts]
+    if any("_" in text for text in texts):  # a name such as 2024_01, which Python reads
+        return unchanged
     numbers: list[float | None] = []
     for text in texts:
         try:

@@ -514,3 +514,10 @@ def test_letters_of_marks_or_without_a_name_have_a_script() -> None:
     )
     # Older tables of Unicode have no names of Tangut letters.
     assert text_script(chr(0x17000)) in ("none", "Tangut")
+
+
+def test_names_of_digits_with_an_underscore_are_no_numbers() -> None:
+    releases = ["2024_01", "2024_10", "2025_01"]
+    queries = [Query(str(i), "", {"release": releases[i % 3]}) for i in range(36)]
+    labels = {group.name.label for group in property_slices(queries, [], [])}
+    assert labels == set(releases)
