@@ -460,7 +460,7 @@ class Gate:
     n: int
     """How many queries both retrievers have a value for."""
     clusters: int | None
-    """How many clusters the queries have; None if none are declared."""
+    """How many clusters the queries have; None if every query is one."""
     baseline_mean: float
     challenger_mean: float
     mean_difference: float
@@ -477,7 +477,7 @@ class Gate:
     is_worse: bool
     """Whether the deciding test finds the challenger worse, also within the margin."""
     needed: int | None
-    """How many queries (or declared clusters) it takes at least to pass.
+    """How many queries (or clusters) it takes at least to pass.
 
     None if the range of the measure is unknown: then it can never be shown.
     """
