@@ -16,7 +16,7 @@ from harness.english import (
     with_minus_sign,
 )
 from harness.evaluation.explain import Explanation, Silence, SliceFinding
-from harness.evaluation.property_slices import Condition, SliceName
+from harness.evaluation.property_slices import Condition, SliceName, limit_form
 from harness.evaluation.suggestion import Suggestion
 from harness.records import (
     DIGITS,
@@ -167,9 +167,7 @@ def _shorten(text: str) -> str:
 
 def _number_text(name: SliceName) -> str:
     limit = float(name.value)
-    if limit == int(limit):
-        return f"{limit:,.0f}"
-    return f"{limit:,.4g}" if abs(limit) < 1000 else f"{limit:,.1f}"
+    return f"{limit:,{limit_form(limit)}}"
 
 
 def _limit_words(name: SliceName) -> str:
