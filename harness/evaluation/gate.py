@@ -145,10 +145,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     Raises:
         InputError: a margin that is not a finite number above 1e-100.
     """
-    if not MIN_MARGIN < margin < math.inf:
-        limit = "0" if not margin > 0 else f"{MIN_MARGIN:g}"
-        problem = f"{margin} is not a finite number above {limit}"
-        raise InputError(Problem("margin", problem, "such as 0.02"))
+    _refuse_margin(margin)
     primary = scores.primary
     columns = scores.values[primary]
     units = scores.units
@@ -192,6 +189,18 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         alpha_spent=settings.alpha_spent,
         judged_by_people=settings.judged_by_people,
     )
+
+
+def _refuse_margin(margin: float) -> None:
+    """Refuse a margin that no test can have.
+
+    Raises:
+        InputError: it is not a finite number above 1e-100.
+    """
+    if not MIN_MARGIN < margin < math.inf:
+        limit = f"{MIN_MARGIN:g}" if 0 < margin <= MIN_MARGIN else "0"
+        problem = f"{margin} is not a finite number above {limit}"
+        raise InputError(Problem("margin", problem, "such as 0.02"))
 
 
 class GateArm(NamedTuple):

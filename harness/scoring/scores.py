@@ -358,8 +358,8 @@ def widest_range(tables: Iterable[Scores], measure: str) -> ValueRange | None:
     unknown.
     """
     ranges = [table.range_of(measure) for table in tables]
-    known = [bounds for bounds in ranges if bounds is not None]
-    return max(known, key=lambda bounds: bounds.span, default=None)
+    bounded = [bounds for bounds in ranges if bounds is not None]
+    return max(bounded, key=lambda bounds: bounds.span, default=None)
 
 
 def order_by_mean(

@@ -176,8 +176,8 @@ def sets_sentence(pair: PairOnSets) -> str:
         new_sets = _new_sets_words(pair.new_sets)
     is_shown = "shown" if pair.verdict.shows_difference else "not shown"
     p = short_p_text(pair.p_adjusted)
-    these = "this set" if sets == 1 else f"these {sets} sets"
-    these_sets = f"on {these} the difference is {is_shown} (p {p})"
+    all_sets = "this set" if sets == 1 else f"these {sets} sets"
+    these_sets = f"on {all_sets} the difference is {is_shown} (p {p})"
     return f"{lead}, {mean}{new_sets}; {these_sets}."
 
 
