@@ -9,7 +9,7 @@
     # rankings
     harness.compare({"a": run_a, "b": run_b}, qrels)
 
-`results.scores`, `results.summary` and `results.comparisons` are pandas frames;
+`results.scores`, `results.summary` and `results.comparisons` are pandas frames.
 See docs/python.md.
 """
 

@@ -158,7 +158,7 @@ def first_names(names: Sequence[str], limit: int = 5) -> str:
 
 
 def common_prefix(names: Sequence[str]) -> str:
-    """Return what three or more long names begin with, up to a mark between words.
+    """Return what three or more names begin with, up to a mark between words.
 
     "" if that saves little.
 

@@ -71,6 +71,7 @@ def reproduce(
     Raises:
         NotConfirmed: a retriever failed now, or a mean of one that searches exactly
             differs by more than 1e-4.
+        BackendError: every retriever failed now.
         InputError: a problem of the folder, the data set as it is now, or the
             environment.
     """

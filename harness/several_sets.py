@@ -21,6 +21,8 @@ def run_sets(
 ) -> list[Results]:
     """Run an experiment on each of its data sets, and write their common page.
 
+    There is no such page if a set has no labels.
+
     Every set is checked before anything is embedded; `max_cost` is the limit of all
     sets together.
 
@@ -30,8 +32,8 @@ def run_sets(
         budget: the dollars of several experiments, in place of `max_cost`.
 
     Returns:
-        The results of each data set; their folders are in one folder, with the page. A
-        data set that is alone has no such folder, and no page.
+        The results of each data set; their folders are in one folder, which has the
+        page. A data set that is alone has neither.
 
     Raises:
         InputError: as `run`; sets that finished before are kept.

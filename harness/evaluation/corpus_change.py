@@ -18,7 +18,7 @@ from harness.measures import parse_measure
 from harness.records import Results, read_corpus_digests
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.rescore import relevance_by_rule, rescore
-from harness.scoring.scores import Scores
+from harness.scoring.scores import Scores, widest_range
 from harness.scoring.states import (
     RankedState,
     StateLabels,
@@ -254,9 +254,14 @@ def _scores_of_both(
     for name in retrievers:
         columns[f"{name} before"] = before.values[primary][name]
         columns[f"{name} after"] = after.values[primary][name]
-    # In a state with averages of trials no measure is 0 or 1.
     return replace(
-        after, values={primary: columns}, binary=after.binary & before.binary
+        after,
+        values={primary: columns},
+        # Both may depend on a state's grades: the wider range holds for both.
+        ranges={primary: widest_range([before, after], primary)},
+        # In a state with averages of trials no measure is 0 or 1.
+        binary=after.binary & before.binary,
+        judged_by_people=after.judged_by_people and before.judged_by_people,
     )
 
 

@@ -161,7 +161,9 @@ def _next_look(
     with_this_look = replace(declared, earlier=(*declared.earlier, evaluation.n))
     level = settings_at_look(with_this_look, queries).alpha / family_size
     effect = evaluation.difference / max(deviations)
-    return PlannedLook(queries, t_power(effect, queries, level))
+    # The new queries are assumed to be in as many clusters as those that were scored.
+    units = round(queries * len(complete.units) / complete.n)
+    return PlannedLook(queries, t_power(effect, units, level))
 
 
 def _abstention(run: EvaluationInput, level: float) -> Abstention | None:

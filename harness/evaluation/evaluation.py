@@ -32,7 +32,7 @@ STANDING_BY_VERDICT: Mapping[Verdict, Standing] = {
 
 
 MIN_SWEEP_QUERIES = 50
-"""Queries (or declared clusters) below which a sweep claims nothing.
+"""Queries (or clusters) below which a sweep claims nothing.
 
 Skewed differences of fewer make false claims.
 """
@@ -169,7 +169,10 @@ class Evaluation(BaseModel):
     n: int
     """How many queries have a value of the primary measure from every retriever."""
     clusters: int | None
-    """How many clusters these queries have; None if none are declared."""
+    """How many clusters these queries have.
+
+    None if none are declared, and no text occurs twice.
+    """
     effective: float | None
     """How many queries (or clusters) of equal weight have as much information.
 
@@ -188,9 +191,9 @@ class Evaluation(BaseModel):
     leader_comparisons: Mapping[str, Comparison]
     """Each other retriever -> the leader's comparison (a) with it (b)."""
     queries_needed: Mapping[str, int | None]
-    """Retriever that is undecided -> how many queries `difference` needs to be shown.
+    """Retriever that is not worse, nor as good -> the queries that show `difference`.
 
-    If clusters are declared, clusters. None if too few differ to know.
+    Of clusters, how many. None if too few differ to know.
     """
     measured: bool
     """False if every score is 0: then there is no verdict."""

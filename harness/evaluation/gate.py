@@ -30,8 +30,9 @@ from harness.records import NO_SCORES, Results
 from harness.records.data_sets_csv import read_sets
 from harness.records.staging import quoted_folder
 from harness.scoring.declared_settings import settings_of_run
+from harness.scoring.grades import people_judged
 from harness.scoring.score_table import rankings_digest
-from harness.scoring.scores import Scores
+from harness.scoring.scores import Scores, widest_range
 from harness.scoring.shared_queries import SharedQueries, find_shared_queries
 from harness.scoring.states import (
     RankedState,
@@ -48,7 +49,7 @@ from harness.stats.paired_tests import (
     min_units_for_margin,
     non_inferiority_tests,
 )
-from harness.stats.settings import Settings, check_margin
+from harness.stats.settings import MIN_MARGIN, Settings, check_margin
 from retrievers.errors import InputError, NotConfirmed, Problem, did_you_mean
 
 CHALLENGER_ARM = "challenger"
@@ -69,7 +70,7 @@ class GateOutcome(StrEnum):
     WORSE = "worse"
     """The deciding test finds the challenger worse."""
     NOT_SHOWN = "not shown"
-    """Neither was shown: there are too few queries, or no score is above 0."""
+    """Neither was shown."""
 
 
 def gate_sets(
@@ -142,11 +143,9 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         settings: the deciding test and the level; their margin is not used.
 
     Raises:
-        InputError: a margin that is not a finite number above 0.
+        InputError: a margin that is not a finite number above 1e-100.
     """
-    if not 0 < margin < math.inf:
-        problem = f"{margin} is not a finite number above 0"
-        raise InputError(Problem("margin", problem, "such as 0.02"))
+    _refuse_margin(margin)
     primary = scores.primary
     columns = scores.values[primary]
     units = scores.units
@@ -164,9 +163,10 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     measured = any(np.any(column) for column in columns.values())
     (row,) = compare_pairs(scores, [(CHALLENGER_ARM, BASELINE_ARM)], settings)
     is_worse = row.verdict is Verdict.WORSE
-    may_pass = measured and not settings.alpha_spent
+    may_claim = measured and settings.judged_by_people
+    may_pass = may_claim and not settings.alpha_spent
     outcome = GateOutcome.NOT_SHOWN
-    if scores.identical and measured:
+    if scores.identical and may_claim:
         outcome = GateOutcome.UNCHANGED
     elif may_pass and test.greater <= settings.alpha:
         outcome = GateOutcome.PASSED
@@ -187,7 +187,20 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         measured=measured,
         has_equal_weights=units.weights is None,
         alpha_spent=settings.alpha_spent,
+        judged_by_people=settings.judged_by_people,
     )
+
+
+def _refuse_margin(margin: float) -> None:
+    """Refuse a margin that no test can have.
+
+    Raises:
+        InputError: it is not a finite number above 1e-100.
+    """
+    if not MIN_MARGIN < margin < math.inf:
+        limit = f"{MIN_MARGIN:g}" if 0 < margin <= MIN_MARGIN else "0"
+        problem = f"{margin} is not a finite number above {limit}"
+        raise InputError(Problem("margin", problem, "such as 0.02"))
 
 
 class GateArm(NamedTuple):
@@ -218,7 +231,7 @@ def gate_retrievers(
             query is scored by its own state's labels.
 
     Raises:
-        InputError: one did not run, or is named twice; the margin is not above 0; or
+        InputError: one did not run, or is named twice; the margin is out of range; or
             two folders cannot be compared: other documents, another primary measure,
             other texts or grades of a query, no query in both, or none for which both
             have a value.
@@ -235,7 +248,10 @@ def gate_retrievers(
     scores = _arm_scores(challenger, baseline, primary, shared_ids)
     refuse_no_value(scores, baseline.results)
     check_margin("--margin", margin, scores.range_of(primary))
-    declared = settings_of_run(challenger.results.manifest)
+    declared = replace(
+        settings_of_run(challenger.results.manifest),
+        judged_by_people=scores.judged_by_people,
+    )
     settings = settings_at_look(declared, scores.n)
     gate = gate_scores(scores, margin=margin, settings=settings)
     if corpus_changed:
@@ -334,8 +350,15 @@ def _arm_scores(
     return replace(
         challenger_scores,
         values={primary: columns},
+        ranges={primary: widest_range(selected.values(), primary)},
         identical=frozenset({frozenset(columns)} if is_identical else ()),
+        judged_by_people=all(map(_is_judged_by_people, (challenger, baseline))),
     )
+
+
+def _is_judged_by_people(arm: GateArm) -> bool:
+    queries = arm.results.queries
+    return people_judged({query_id: queries[query_id].labels for query_id in queries})
 
 
 def _select_ids(scores: Scores, queries: set[str]) -> Scores:
@@ -446,7 +469,7 @@ class Gate:
     n: int
     """How many queries both retrievers have a value for."""
     clusters: int | None
-    """How many clusters the queries have; None if none are declared."""
+    """How many clusters the queries have; None if every query is one."""
     baseline_mean: float
     challenger_mean: float
     mean_difference: float
@@ -463,7 +486,7 @@ class Gate:
     is_worse: bool
     """Whether the deciding test finds the challenger worse, also within the margin."""
     needed: int | None
-    """How many queries (or declared clusters) it takes at least to pass.
+    """How many queries (or clusters) it takes at least to pass.
 
     None if the range of the measure is unknown: then it can never be shown.
     """
@@ -479,6 +502,8 @@ class Gate:
     """The command that draws these pairs, among others; "" for one state."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: then nothing more can be shown."""
+    judged_by_people: bool = True
+    """False if only a model judged in one of the runs: then nothing is shown."""
 
     @property
     def passed(self) -> bool:

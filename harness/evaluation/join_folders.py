@@ -23,9 +23,9 @@ from harness.records import NO_SCORES, Manifest, Results
 from harness.scoring.rescore import recomputable_measures, relevance_by_rule, rescore
 from harness.scoring.run_names import unique_labels
 from harness.scoring.score_table import identical_ranking_pairs, rankings_digest
-from harness.scoring.scores import Scores, order_by_mean
+from harness.scoring.scores import Scores, order_by_mean, widest_range
 from harness.scoring.shared_queries import find_shared_queries
-from harness.stats.differences import ScoreTable, ValueRange
+from harness.stats.differences import ScoreTable
 from retrievers.errors import InputError, Problem
 
 
@@ -244,11 +244,8 @@ def _join_columns(
             name: retriever.folder.scores.values[measure][retriever.name]
             for name, retriever in retrievers.items()
         }
-    ranges: dict[str, ValueRange | None] = {}
-    for measure in first.ranges:
-        # A range may depend on a folder's grades: the widest holds for all.
-        folder_ranges = [folder.scores.ranges[measure] for folder in folders]
-        ranges[measure] = max(folder_ranges, key=_span)
+    folder_scores = [folder.scores for folder in folders]
+    ranges = {measure: widest_range(folder_scores, measure) for measure in first.ranges}
     rankings = {}
     judged_shares: dict[str, float] = {}
     trial_means: dict[str, tuple[float, ...]] = {}
@@ -273,10 +270,6 @@ def _join_columns(
         judged_shares=judged_shares,
         trial_means=trial_means,
     )
-
-
-def _span(bounds: ValueRange | None) -> float:
-    return 0.0 if bounds is None else bounds.span
 
 
 def _repeated_notes(repeated: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

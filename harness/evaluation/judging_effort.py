@@ -65,7 +65,7 @@ def judging_time(pairs: int) -> str:
     """
     minutes = pairs * SECONDS_PER_JUDGMENT / 60
     if round(minutes) >= 60:
-        hours = f"{minutes / 60:.1f}".removesuffix(".0")
+        hours = f"{minutes / 60:,.1f}".removesuffix(".0")
         return f"{hours} hour" if hours == "1" else f"{hours} hours"
     return count_of(max(1, round(minutes)), "minute")
 

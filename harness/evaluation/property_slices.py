@@ -85,15 +85,27 @@ class SliceName:
 
         >>> SliceName("shared words", Condition.AT_MOST, 1 / 3).label
         'at most 0.3333'
+        >>> SliceName("document length", Condition.AT_MOST, 12345.5).label
+        'at most 12345.5'
         >>> SliceName("digits", Condition.IS, True).label
         'yes'
         """
         limit = self.value
         words = value_text(limit)
         if isinstance(limit, float):
-            words = f"{limit:.0f}" if limit == int(limit) else f"{limit:.4g}"
+            words = f"{limit:{limit_form(limit)}}"
         is_plain = self.condition is Condition.IS
         return words if is_plain else f"{self.condition.value} {words}"
+
+
+def limit_form(limit: float) -> str:
+    """Return the format of a limit: four digits, or one decimal from 1,000 on.
+
+    A whole number has all its digits.
+    """
+    if limit == int(limit):
+        return ".0f"
+    return ".4g" if abs(limit) < 1000 else ".1f"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,6 +257,8 @@ def _printable(text: str) -> str:
 def _field_values(texts: Sequence[str]) -> ValueColumn:
     """Return the values of a field: numbers, if all that are not empty are numbers."""
     unchanged = [text or None for text in texts]
+    if any("_" in text for text in texts):  # a name such as 2024_01, which Python reads
+        return unchanged
     numbers: list[float | None] = []
     for text in texts:
         try:

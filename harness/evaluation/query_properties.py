@@ -27,7 +27,7 @@ from retrievers.types import Document, Query
 MARKS_OF_QUOTATION = frozenset('"“”„‟«»「」『』')
 """Without the apostrophe, which is frequent within words."""
 NO_SCRIPT = "none"
-"""The script of a query without letters."""
+"""The script of a query without letters that have a name."""
 JAPANESE = "Japanese"
 KANA_SCRIPTS = frozenset({"Hiragana", "Katakana"})
 HAN = "Han"
@@ -155,7 +155,11 @@ def text_script(text: str) -> str:
 
 
 def _letter_script(letter: str) -> str:
-    """Return the script of a letter, from its Unicode name."""
-    name = unicodedata.name(unicodedata.normalize("NFKC", letter)[0], NO_SCRIPT)
+    """Return the script of a letter, from its Unicode name; "none" without one."""
+    # A ligature of marks alone begins with a space when it is normalized.
+    letters = filter(str.isalpha, unicodedata.normalize("NFKC", letter))
+    name = unicodedata.name(next(letters, letter), "")
+    if not name:
+        return NO_SCRIPT
     word = name.split()[0].capitalize()
     return SCRIPT_NAMES.get(word, word)

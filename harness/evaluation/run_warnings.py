@@ -48,7 +48,7 @@ MIN_UNJUDGED_SHARE = 0.1
 MAX_JUDGED_GAP = 0.1
 """Difference of mean Judged@k above which labels may favour the better judged."""
 SHARE_TOLERANCE = 1e-10
-"""Float noise of a difference of shares."""
+"""Float noise of a difference of shares, or of a share of a count."""
 
 
 def run_warnings(
@@ -160,7 +160,7 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
                 yield JudgedGap(name, leader, share, leader_share)
     worst = min(shares, key=shares.__getitem__)
     unjudged_share = 1 - shares[worst]
-    if unjudged_share >= MIN_UNJUDGED_SHARE:
+    if unjudged_share >= MIN_UNJUDGED_SHARE - SHARE_TOLERANCE:
         yield Unjudged(
             worst,
             leader,
@@ -275,7 +275,8 @@ def _truncated_shares(manifest: Manifest) -> dict[str, float]:
             continue
         notes = manifest.ledger.retrievers[name].notes
         truncated = len(notes.get("truncated", ()))
-        if truncated and truncated >= MIN_TRUNCATED_SHARE * documents:
+        least = MIN_TRUNCATED_SHARE * documents - SHARE_TOLERANCE
+        if truncated and truncated >= least:
             shares[name] = truncated / documents
     return shares
 
@@ -301,7 +302,7 @@ def _hit_id_warnings(manifest: Manifest) -> Iterator[RunWarning]:
         counts = quality.counts.get("search", {})
         unknown = counts.get("foreign_hits", 0)
         hits = counts.get("hits_given", 0)
-        if unknown and unknown >= MIN_UNKNOWN_SHARE * hits:
+        if unknown and unknown >= MIN_UNKNOWN_SHARE * hits - SHARE_TOLERANCE:
             example = next(iter(quality.notes.get("not-in-corpus", ())), "")
             yield UnknownHits(name, unknown, hits, example)
         matched = quality.notes.get("matched-hit", ())

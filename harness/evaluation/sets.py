@@ -162,6 +162,7 @@ def compare_over_sets(
     settings = replace(
         settings, judged_by_people=settings.judged_by_people and by_people
     )
+    _refuse_empty_sets(complete)
     retrievers = _common_retrievers(list(complete.values()))
     name_pairs = family_pairs(retrievers, baseline if baseline in retrievers else None)
     contrasts = [
@@ -213,18 +214,33 @@ def _common_measure(sets: Mapping[str, Scores]) -> str:
     return next(iter(set_by_measure))
 
 
+def _refuse_empty_sets(sets: Mapping[str, Scores]) -> None:
+    """Refuse sets without a query that has a value from every retriever.
+
+    Raises:
+        InputError: there are any.
+    """
+    problems: list[Problem] = []
+    for name, scores in sets.items():
+        if not scores.n:
+            problem = f"has no query with a value of {scores.primary} from everyone"
+            problems.append(Problem(name, problem, "use another measure"))
+    if problems:
+        raise InputError(problems)
+
+
 def _common_retrievers(sets: Sequence[Scores]) -> list[str]:
     """Return the retrievers that have scores on every set.
 
     Raises:
-        InputError: no retriever has, or a set has no query.
+        InputError: no retriever has.
     """
     retrievers = [
         name
         for name in sets[0].retrievers
         if all(name in scores.retrievers for scores in sets)
     ]
-    if not retrievers or not all(scores.n for scores in sets):
+    if not retrievers:
         problem = "have no retriever with scores in common"
         remedy = "run the same retrievers on all of them"
         raise InputError(Problem("data sets", problem, remedy))

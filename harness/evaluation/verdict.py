@@ -195,7 +195,7 @@ class Comparison:
     p_randomization_adjusted: float
     """`p_randomization`, corrected like the p of the deciding test."""
     clusters: int | None
-    """How many clusters, the units of all tests; None if none were declared."""
+    """How many clusters, the units of all tests; None if every query is one."""
     p_wilcoxon: float | None
     """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None

@@ -39,8 +39,9 @@ def _mteb_result(view: View, retriever: str) -> str:
     scores: dict[str, Any] = {}
     for measure in view.measures:
         mteb_name = _mteb_measure(measure)
-        if mteb_name is not None:
-            scores[mteb_name] = view.mean(measure, retriever)
+        mean = view.mean(measure, retriever)
+        if mteb_name is not None and not math.isnan(mean):
+            scores[mteb_name] = mean
     result: dict[str, Any] = {
         "dataset_revision": view.manifest.dataset.digest,
         "task_name": view.manifest.name,

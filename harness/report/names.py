@@ -44,8 +44,11 @@ def _measure_name(full: str, depth: int, largest_grade: int) -> MeasureName:
     if "dcg" in row_of(measure).options:
         is_exponential = parameters.pop("dcg", None) == "exp-log2"
         glosses.append("exponential gain" if is_exponential else "linear gain")
-    if parameters.pop("ideal", None) is not None:
-        glosses.append("ideal of what was retrieved")
+    ideal = parameters.pop("ideal", None)
+    if ideal is not None:
+        # "retrieved" uses the hits within the cutoff, "retrieved-all" those below, too.
+        extent = "all that" if ideal == "retrieved-all" else "what"
+        glosses.append(f"ideal of {extent} was retrieved")
     if row_of(measure).by_largest_grade:
         glosses.append(f"largest grade {largest_grade}")
     context = _context_text(measure)

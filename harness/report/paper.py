@@ -127,7 +127,9 @@ def _latex_environment() -> jinja2.Environment:
 
 
 def _highest_mean(view: View, measure: str) -> str:
-    return score_text(max(view.mean(measure, name) for name in view.ranked))
+    means = [view.mean(measure, name) for name in view.ranked]
+    defined = [mean for mean in means if not math.isnan(mean)]
+    return score_text(max(defined, default=None))
 
 
 def _escape_value(value: object) -> object:

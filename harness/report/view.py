@@ -179,7 +179,7 @@ class View:
 
 def document_heading(document: Document) -> str:
     """The title of a document, else the start of its text, else its id."""
-    heading = document.title or document.text or document.id
+    heading = document.title.strip() or document.text.strip() or document.id
     return shorten_text(heading, MAX_TITLE_LENGTH)
 
 
@@ -251,7 +251,11 @@ def beaten_letters(view: View, measure: str) -> dict[str, str]:
             beaten[row.a].add(letters[row.b])
         elif row.verdict is Verdict.WORSE:
             beaten[row.b].add(letters[row.a])
-    return {name: "".join(sorted(worse)) for name, worse in beaten.items()}
+    in_order = list(letters.values())
+    return {
+        name: "".join(sorted(worse, key=in_order.index))
+        for name, worse in beaten.items()
+    }
 
 
 def retriever_letters(view: View) -> dict[str, str]:

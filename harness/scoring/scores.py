@@ -8,7 +8,7 @@ file of another tool (`foreign_csv`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
@@ -349,6 +349,17 @@ def _absent_names(
 def ranked_ids(rankings: Rankings) -> RankedIds:
     """Return the documents of each query, best first."""
     return {query_id: ranking.doc_ids for query_id, ranking in rankings.items()}
+
+
+def widest_range(tables: Iterable[Scores], measure: str) -> ValueRange | None:
+    """Return the widest of several tables' ranges of a measure.
+
+    A range may depend on the grades of each: the widest holds for all. None if all are
+    unknown.
+    """
+    ranges = [table.range_of(measure) for table in tables]
+    bounded = [bounds for bounds in ranges if bounds is not None]
+    return max(bounded, key=lambda bounds: bounds.span, default=None)
 
 
 def order_by_mean(

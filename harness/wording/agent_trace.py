@@ -22,6 +22,8 @@ def trace_sentence(trace: Trace) -> str:
     >>> use = ToolUse("grep", '{"pattern": "red"}', ("a", "b"))
     >>> trace_sentence(Trace((use,), 2, 240, 0.0, 1.25, "answer"))
     'grep {"pattern": "red"} (2 documents); answered: 2 calls, 240 tokens, 1.2 s'
+    >>> trace_sentence(Trace((), 1, 1, 0.00001, 0.5, "answer"))
+    'answered: 1 call, 1 token, under $0.0001, 0.5 s'
     """
     steps = []
     for use in trace.uses:
@@ -30,9 +32,10 @@ def trace_sentence(trace: Trace) -> str:
             arguments = arguments[: _ARGUMENT_CHARACTERS - 1] + "…"
         documents = count_of(len(use.hits), "document")
         steps.append(f"{use.tool} {arguments} ({documents})")
-    took = [count_of(trace.calls, "call"), f"{trace.tokens:,} tokens"]
+    took = [count_of(trace.calls, "call"), count_of(trace.tokens, "token")]
     if trace.usd:
-        took.append(f"${trace.usd:.4f}")
+        is_little = trace.usd < 0.00005
+        took.append("under $0.0001" if is_little else f"${trace.usd:.4f}")
     took.append(f"{trace.seconds:.1f} s")
     end = f"{END_PHRASES[trace.end]}: {', '.join(took)}"
     return "; ".join([*steps, end])

@@ -16,7 +16,7 @@ from harness.english import (
     with_minus_sign,
 )
 from harness.evaluation.explain import Explanation, Silence, SliceFinding
-from harness.evaluation.property_slices import Condition, SliceName
+from harness.evaluation.property_slices import Condition, SliceName, limit_form
 from harness.evaluation.suggestion import Suggestion
 from harness.records import (
     DIGITS,
@@ -31,6 +31,7 @@ from harness.records import (
     QueryProperty,
     value_text,
 )
+from harness.wording.verdicts import MODEL_ALONE_REASON
 
 EXPLAIN_PAGE = "docs/how-to/explain.md"
 """The page of the documentation, with a heading for each suggestion."""
@@ -54,9 +55,7 @@ SILENCE_SENTENCES: Mapping[Silence, str] = {
         "no property divides the queries into two parts of ten or more: "
         "nothing was tested"
     ),
-    Silence.MODEL_ALONE: (
-        "no person judged these queries, and a model's labels alone show nothing"
-    ),
+    Silence.MODEL_ALONE: MODEL_ALONE_REASON,
     Silence.ALPHA_SPENT: "alpha is spent: the planned looks are over",
 }
 
@@ -91,10 +90,10 @@ def finding_sentence(finding: SliceFinding, explanation: Explanation) -> str:
     lower = f"{abs(finding.difference):.3f} lower in {explanation.measure}"
     others = _other_words(finding)
     evidence = [f"p {p_relation(p_text(finding.p_adjusted))}"]
-    gap = with_minus_sign(f"{finding.gap:+.3f}")
+    gap = with_minus_sign(f"{finding.gap:+z.3f}")
     if finding.ci_low is not None and finding.ci_high is not None:
         level = f"{percent_text(explanation.level)} % interval"
-        ends = with_minus_sign(f"{finding.ci_low:+.3f} to {finding.ci_high:+.3f}")
+        ends = with_minus_sign(f"{finding.ci_low:+z.3f} to {finding.ci_high:+z.3f}")
         gap = f"{gap}, {level} {ends}"
     if finding.confirmed is not None:
         adverb = "" if finding.confirmed else "not "
@@ -168,7 +167,7 @@ def _shorten(text: str) -> str:
 
 def _number_text(name: SliceName) -> str:
     limit = float(name.value)
-    return f"{limit:,.0f}" if limit == int(limit) else f"{limit:,.4g}"
+    return f"{limit:,{limit_form(limit)}}"
 
 
 def _limit_words(name: SliceName) -> str:

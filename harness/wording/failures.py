@@ -54,7 +54,7 @@ def failure_summary(failures: Iterable[RetrieverFailure]) -> str:
     all_failures = tuple(failures)
     retrievers = [failure.retriever for failure in all_failures]
     reason = _brief_reason(_first_cause(all_failures), MAX_REASON_LENGTH)
-    return f"{names_or_count(retrievers, 3)} failed ({reason})"
+    return f"{names_or_count(retrievers, 3)} failed{_in_brackets(reason)}"
 
 
 def short_failure(failures: Iterable[RetrieverFailure]) -> str:
@@ -71,7 +71,11 @@ def short_failure(failures: Iterable[RetrieverFailure]) -> str:
     further = f" and {len(all_failures) - 1} more" if len(all_failures) > 1 else ""
     retriever = first.retriever[:MAX_SHORT_NAME]
     room = MAX_SHORT_LENGTH - len(retriever) - len(further) - len(" ()")
-    return f"{retriever} ({_brief_reason(first, room)}){further}"
+    return f"{retriever}{_in_brackets(_brief_reason(first, room))}{further}"
+
+
+def _in_brackets(reason: str) -> str:
+    return f" ({reason})" if reason else ""
 
 
 def _first_cause(failures: Sequence[RetrieverFailure]) -> RetrieverFailure:
@@ -103,12 +107,15 @@ def _brief_reason(failure: RetrieverFailure, room: int) -> str:
 def _without_open_bracket(clause: str) -> str:
     """Return the start of a clause up to a bracket that is not closed.
 
+    All of it, if it begins with that bracket.
+
     >>> _without_open_bracket("500 (busy) (tried 3 times"), _without_open_bracket("(a)")
     ('500 (busy)', '(a)')
     """
-    while clause.count("(") > clause.count(")"):
-        clause = clause.rpartition("(")[0].rstrip()
-    return clause
+    start = clause
+    while start.count("(") > start.count(")"):
+        start = start.rpartition("(")[0].rstrip()
+    return start or clause
 
 
 def skipped_reason(parts: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from harness.stats.differences import SCORE_TOLERANCE
 from harness.stats.over_sets import MIN_SETS
 from harness.wording.failures import failure_summary
 from harness.wording.numerals import capital_numeral, numeral
+from harness.wording.verdicts import capitalized
 
 if TYPE_CHECKING:
     from harness.evaluation.sets import PairOnSets, SetsComparison
@@ -54,21 +55,17 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
         return _exploratory_verdict(comparison)
     worse = shown_worse(comparison, leader)
     counts = leads_sentence(comparison)
-    sets = len(comparison.sets)
+    average = _average_words(len(comparison.sets))
     if len(worse) == len(others):
-        relation = "scores higher than"
-        reason = f"On the average of {numeral(sets)} sets it {relation} "
+        reason = f"{capitalized(average)} it scores higher than "
         return SetsVerdict(
             f"Use {leader}", f"{reason}{names_or_count(others)}. {counts}"
         )
     if not any(pair.verdict.shows_difference for pair in comparison.pairs):
-        reason = (
-            f"No difference is shown on the average of {numeral(sets)} sets. {counts}"
-        )
+        reason = f"No difference is shown {average}. {counts}"
         return SetsVerdict("Undecided", reason)
     undecided = [name for name in others if name not in worse]
     verb = "is" if len(undecided) == 1 else "are"
-    average = f"on the average of {numeral(sets)} sets"
     reason = f"{names_or_count(undecided)} {verb} undecided"
     if worse:
         lower = f"{capital_numeral(len(worse))} score lower"
@@ -76,6 +73,10 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
             lower = f"{worse[0]} scores lower"
         reason = f"{lower} {average}; {reason}"
     return SetsVerdict(f"{leader} leads", f"{reason}. {counts}")
+
+
+def _average_words(sets: int) -> str:
+    return "on the only set" if sets == 1 else f"on the average of {numeral(sets)} sets"
 
 
 def _incomplete_verdict(comparison: SetsComparison) -> SetsVerdict:
@@ -123,7 +124,9 @@ def leads_sentence(comparison: SetsComparison) -> str:
     first, *others = by_count
     sentence = f"{first} leads on {counts[first]} of {count_of(sets, 'data set')}"
     if counts[first] == sets:
-        sentence = f"{first} leads on all {count_of(sets, 'data set')}"
+        all_sets = {1: "the only", 2: "both"}.get(sets, f"all {sets}")
+        noun = "data set" if sets == 1 else "data sets"
+        sentence = f"{first} leads on {all_sets} {noun}"
     return (
         f"{', '.join([sentence, *(f'{name} on {counts[name]}' for name in others)])}."
     )
@@ -165,14 +168,16 @@ def sets_sentence(pair: PairOnSets) -> str:
     """
     pair = pair.leader_first
     sets = len(pair.differences)
-    lead = f"{pair.a} is ahead of {pair.b} on {pair.sets_ahead} of {sets} sets"
+    noun = "set" if sets == 1 else "sets"
+    lead = f"{pair.a} is ahead of {pair.b} on {pair.sets_ahead} of {sets} {noun}"
     mean = f"mean {pair.mean_difference:+z.3f}"
     new_sets = ""
     if pair.new_sets is not None:
         new_sets = _new_sets_words(pair.new_sets)
     is_shown = "shown" if pair.verdict.shows_difference else "not shown"
     p = short_p_text(pair.p_adjusted)
-    these_sets = f"on these {sets} sets the difference is {is_shown} (p {p})"
+    all_sets = "this set" if sets == 1 else f"these {sets} sets"
+    these_sets = f"on {all_sets} the difference is {is_shown} (p {p})"
     return f"{lead}, {mean}{new_sets}; {these_sets}."
 
 

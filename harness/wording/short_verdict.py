@@ -39,11 +39,16 @@ NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
 def short_verdict(evaluation: Evaluation) -> ShortVerdict:
     """Return the verdict of a run in one line."""
     verdict = _verdict_without_pairs(evaluation)
-    if verdict is None and evaluation.sweep is not None:
-        verdict = _sweep_verdict(evaluation.sweep)
-    if verdict is None and evaluation.baseline:
-        verdict = _baseline_verdict(evaluation)
+    if verdict is None and _may_claim(evaluation):
+        if evaluation.sweep is not None:
+            verdict = _sweep_verdict(evaluation.sweep)
+        elif evaluation.baseline:
+            verdict = _baseline_verdict(evaluation)
     return verdict or _leader_verdict(evaluation)
+
+
+def _may_claim(evaluation: Evaluation) -> bool:
+    return evaluation.settings.judged_by_people and not evaluation.undeclared
 
 
 def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
@@ -89,8 +94,7 @@ def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
     leader = evaluation.leader
     others = len(evaluation.others)
     undecided = list(evaluation.queries_needed)
-    is_claimed = evaluation.settings.judged_by_people and not evaluation.undeclared
-    if undecided or not is_claimed:
+    if undecided or not _may_claim(evaluation):
         words = f"leads; {_rival_words(undecided, others)} may be as good"
         return ShortVerdict("undecided", "?", "undecided", leader, words)
     worse = evaluation.shown_worse

@@ -64,6 +64,9 @@ TEST_NAMES = {
     "randomization": "the sign-flip test of the mean",
     "t": "Student's paired t-test",
 }
+MODEL_ALONE_REASON = (
+    "no person judged these queries, and a model's labels alone show nothing"
+)
 CORRECTION_NAMES = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",
@@ -150,10 +153,10 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
 
 
 def _pair_numbers(row: Comparison, settings: Settings) -> str:
-    difference = f"{row.mean_difference:+.4f}"
+    difference = f"{row.mean_difference:+z.4f}"
     if row.ci_low is not None and row.ci_high is not None:
         level = f"{percent_text(settings.level)} % interval of this pair"
-        difference += f" ({level} {row.ci_low:+.4f} to {row.ci_high:+.4f})"
+        difference += f" ({level} {row.ci_low:+z.4f} to {row.ci_high:+z.4f})"
     numbers = f"mean difference in {row.measure} {with_minus_sign(difference)}"
     numbers += f", adjusted p {p_phrase(row.p_adjusted)}"
     exact_p = row.p_wilcoxon_adjusted
@@ -268,7 +271,7 @@ def gate_sentence(gate: Gate) -> str:
     if gate.outcome is GateOutcome.UNCHANGED:
         sentence = f"unchanged: the rankings are the same on {queries}"
         return f"{sentence}{_missed_defect(gate)}"
-    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+z.4f}")
     if gate.outcome is GateOutcome.WORSE:
         p = p_phrase(gate.p_worse)
         sentence = f"worse on {queries} ({numbers}, p {p})"
@@ -288,19 +291,15 @@ def gate_sentence(gate: Gate) -> str:
 def _not_shown_words(gate: Gate) -> str:
     """Return why a gate shows nothing, and what would help."""
     queries = count_units(gate.n, gate.clusters)
-    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+z.4f}")
     if not gate.measured:
         return f"nothing was measured, every score is 0 on {queries}"
+    if not gate.judged_by_people:
+        return MODEL_ALONE_REASON
     if gate.alpha_spent:
         return f"alpha is spent, {queries} are more than were planned for the last look"
-    if gate.label_reason is LabelReason.NEW_UNLABELLED:
-        remedy = f"{gate.pool_command} draws them, among others"
-        if gate.to_label:
-            have = "has" if gate.to_label == 1 else "have"
-            remedy = f"{count_pairs(gate.to_label)} {have} no label: {remedy}"
-        return f"{gate.label_reason} ({numbers}; {remedy})"
     if gate.label_reason is not None:
-        return f"{gate.label_reason} ({numbers})"
+        return _missing_label_words(gate, gate.label_reason)
     if gate.needed is None:
         return f"the measure's range is unknown ({numbers})"
     if gate.too_few:
@@ -311,6 +310,18 @@ def _not_shown_words(gate: Gate) -> str:
         )
     numbers += _margin_p_words(gate)
     return f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({numbers})"
+
+
+def _missing_label_words(gate: Gate, reason: LabelReason) -> str:
+    """Return that missing labels may explain a difference, and which to add."""
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+z.4f}")
+    if reason is not LabelReason.NEW_UNLABELLED:
+        return f"{reason} ({numbers})"
+    remedy = f"{gate.pool_command} draws them, among others"
+    if gate.to_label:
+        have = "has" if gate.to_label == 1 else "have"
+        remedy = f"{count_pairs(gate.to_label)} {have} no label: {remedy}"
+    return f"{reason} ({numbers}; {remedy})"
 
 
 def _margin_p_words(gate: Gate) -> str:
@@ -324,11 +335,11 @@ def _missed_defect(gate: Gate) -> str:
     By the rule of three, from the upper 95 % limit of a share of 0.
     """
     units = gate.n if gate.clusters is None else gate.clusters
-    in_units = units / 3
+    in_units = round(units / 3)
     if in_units <= 1:
         return ""
     unit = "query" if gate.clusters is None else "cluster"
-    rarity = f"fewer than 1 {unit} in {in_units:,.0f}"
+    rarity = f"fewer than 1 {unit} in {in_units:,}"
     return f"; {count_of(units, unit)} miss a defect that affects {rarity}"
 
 
@@ -389,6 +400,6 @@ def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
     return [
         f"The best retriever of each query would score {ceilings.best_per_query:.3f} "
         f"(leader: {mean:.3f}), partly by chance.",
-        f"All first {ceilings.cutoff} hits together contain {union} % of the labelled "
-        f"documents; the best retriever's {alone} %.",
+        f"All first {ceilings.cutoff} hits together contain {union} % of a query's "
+        f"relevant documents on average; the best retriever's {alone} %.",
     ]

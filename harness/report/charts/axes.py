@@ -109,6 +109,22 @@ def _multiples_of_powers(
 
 AXIS_PADDING = 0.06
 """Room on either side of an axis, as a share of the range of its values."""
+EMPTY_ROOM = 0.05
+"""The least room on either side of an axis whose values are all equal."""
+
+
+def axis_room(low: float, high: float, share: float) -> float:
+    """Return the room on either side of an axis: a share of its range.
+
+    Values that float noise separates are equal: their range has no ticks.
+
+    >>> axis_room(0.25, 0.75, 0.5), axis_room(0.3, 0.1 + 0.2, 0.5)
+    (0.25, 0.05)
+    """
+    largest = max(1.0, abs(low), abs(high))
+    if high - low > 1e-9 * largest:
+        return (high - low) * share
+    return max(EMPTY_ROOM, 1e-6 * largest)
 
 
 def axis_ends(values: Iterable[float], *, bounded: bool = True) -> tuple[float, float]:
@@ -127,7 +143,7 @@ def axis_ends(values: Iterable[float], *, bounded: bool = True) -> tuple[float, 
     numbers = list(values)
     low = min(numbers)
     high = max(numbers)
-    padding = (high - low) * AXIS_PADDING or 0.05
+    padding = axis_room(low, high, AXIS_PADDING)
     start = low - padding
     end = high + padding
     if bounded:

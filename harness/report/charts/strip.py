@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.report.charts.axes import round_steps, tick_labels
+from harness.report.charts.axes import axis_room, round_steps, tick_labels
 
 AXIS_ROOM = 0.03
 """Share of the axis that is left free on each side."""
 MIN_TICKS = 2
 MAX_TICKS = 5
 """Ticks of an axis: fewer than two show no scale, more than five crowd it."""
-EMPTY_ROOM = 0.05
-"""Room on each side of an axis whose values are all equal."""
 
 
 class Tick(NamedTuple):
@@ -64,7 +62,7 @@ def fit_strip_axis(
     """
     low = min(values)
     high = max(values)
-    room = (high - low) * AXIS_ROOM or EMPTY_ROOM
+    room = axis_room(low, high, AXIS_ROOM)
     low -= room
     high += room
     ticks = round_steps(low, high, max_ticks)

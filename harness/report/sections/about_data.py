@@ -97,10 +97,10 @@ def _label_sentences(view: View) -> Iterator[str]:
         return
     fewest = min(counts)
     most = max(counts)
-    labelled = count_of(most, "labelled document")
+    relevant = count_of(most, "relevant document")
     if fewest < most:
-        labelled = f"{fewest} to {labelled}"
-    yield f"Each query has {labelled}."
+        relevant = f"{fewest} to {relevant}"
+    yield f"Each query has {relevant}."
     shares = view.evaluation.judged_shares
     names = [name for name in view.ranked if name in shares]
     if len(names) > MAX_NAMED_SHARES:

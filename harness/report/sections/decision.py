@@ -310,7 +310,8 @@ def _board_note(view: View, board: Board) -> str:
     units = " by cluster" if view.evaluation.clusters is not None else ""
     if view.settings.weight:
         units += f" weighted by {view.settings.weight}"
-    all_rows = "all rows at once" if len(board.rows) > 2 else "this pair"
+    has_several = sum(row.mean is not None for row in board.rows) > 2
+    all_rows = "all rows at once" if has_several else "this pair"
     intervals = f"CI: {all_rows}{units}"
     if pairs > 1:
         intervals += f"; p: adjusted for {count_of(pairs, 'pair')}"

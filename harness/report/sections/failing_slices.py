@@ -64,15 +64,13 @@ def failing_slices(view: View) -> FailingSlices:
         "" if nothing_found else sentences[0],
         sentences,
         tuple(SUGGESTION_LINES[suggestion] for suggestion in suggestions),
-        tuple(group for group in groups if group.count),
+        tuple(groups),
     )
 
 
 def _query_group(view: View, order: Sequence[int], finding: SliceFinding) -> QueryGroup:
     """Return the queries of a slice as a group to choose."""
-    query_ids = [
-        view.ids[i] for i in order if finding.mask[i] and view.grades[view.ids[i]]
-    ]
+    query_ids = [view.ids[i] for i in order if finding.mask[i]]
     title = f"{finding.loser} loses where {slice_phrase(finding.name)}"
     return QueryGroup(title, tuple(query_ids))
 

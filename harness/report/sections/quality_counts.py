@@ -250,14 +250,15 @@ def count_field(name: str, texts: Sequence[str]) -> FieldCount:
     """Count the values of a field; one text may list several, between commas.
 
     Texts with long parts are prose, no lists. Values that differ from query to query
-    are counted, and none of them is listed.
+    are counted, and none of them is listed; empty ones do not count.
 
     >>> count_field("tags", ["a, b", "a", "b"]).values
     [('a', 2), ('b', 2)]
     >>> count_field("answer", ["Yes.", "No, since it is not for sale.", "Two."])
     FieldCount(name='answer', values=[], distinct=3)
     """
-    parts = [part.strip() for text in texts for part in text.split(",")]
+    texts = [text for text in texts if text.strip()]
+    parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     has_prose = any(len(part.split()) > MAX_VALUE_WORDS for part in parts)
     if has_prose or differs_by_query(Counter(parts)):
         parts = list(texts)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.report.view import View
+from harness.stats.differences import paired_differences
 
 MAX_RIVALS = 6
 """Retrievers up to which a query lost to any other one counts as lost.
@@ -64,13 +65,15 @@ def query_rivals(view: View) -> tuple[str, ...]:
 def score_gaps(view: View) -> list[float]:
     """The examined retriever's score less that of its best rival.
 
-    In the order of `view.ids`; below 0 where it lost. Its own score if it ran alone.
+    In the order of `view.ids`; below 0 where it lost, 0 if only float noise separates
+    them. Its own score if it ran alone.
     """
     scores = view.values_by_measure[view.primary]
     gaps = scores[view.examined]
     rivals = query_rivals(view)
     if rivals:
-        gaps = gaps - np.max([scores[name] for name in rivals], axis=0)
+        best = np.max([scores[name] for name in rivals], axis=0)
+        gaps = paired_differences(gaps, best).values
     return [float(gap) for gap in gaps]
 
 

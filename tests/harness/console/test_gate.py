@@ -232,3 +232,11 @@ def test_a_failed_challenger_is_annotated(
     printed = call(*with_failure, "--format", "github", code=1).out
     assert printed.startswith("::error title=Retrieval gate: failed::ours failed: ")
     assert "### Retrieval gate: failed\n\nours failed: " in printed
+
+
+@pytest.mark.parametrize("margin", ["1e-310", "inf", "nan", "0"])
+def test_a_margin_that_no_test_can_have_is_refused(
+    results: Results, call: Call, margin: str
+) -> None:
+    refused = call(*words(results, "a", "b", margin), code=2)
+    assert "is not a finite number above" in refused.err

@@ -664,3 +664,9 @@ def test_a_residual_decides_nothing():
     scores = scored(noisy(1, a=0.1, b=0.0), "RBP(p=0.8, residual=True)")
     with pytest.raises(InputError, match="is no quality"):
         evaluate_scores(scores, baseline=None, settings=Settings())
+
+
+def test_a_difference_that_reads_zero_has_no_minus():
+    (row,) = compare({"a": np.full(9, 0.5), "b": np.full(9, 0.5)})
+    sentence = pair_sentence(replace(row, mean_difference=-1e-6), Settings())
+    assert "m +0.0000," in sentence

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.evaluation.corpus_change import LabelReason, compare_corpus_states
-from harness.evaluation.verdict import Verdict
+from harness.evaluation.gate import GateArm, GateOutcome, gate_retrievers
+from harness.evaluation.verdict import Reason, Verdict
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.states import find_state_queries
+from harness.wording.verdicts import gate_sentence
 from tests.support import layouts
 
 Labels = Mapping[str, Sequence[str]]
@@ -43,6 +46,7 @@ def graded_state(
     documents: Sequence[str],
     judged: Mapping[str, Mapping[str, int]],
     hits: Rankings,
+    measure: str = "RR@1",
 ) -> Results:
     """As `state`, by explicit grades, of which 0 is a label as well."""
     data = folder / name
@@ -55,7 +59,7 @@ def graded_state(
     for id_, grades in judged.items():
         rows += [f"{id_}\t{document}\t{grade}" for document, grade in grades.items()]
     (data / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return saved_run(folder, name, hits)
+    return saved_run(folder, name, hits, measure)
 
 
 def saved_run(
@@ -286,3 +290,45 @@ def test_a_gate_of_states_names_what_is_to_be_labelled(tmp_path, call):
     pairs = f"12 query-document pairs have no label: {command} draws them, among others"
     assert f"{reason}{pairs})" in told
     assert call(*gate_words(new, old, "--fail-if", "worse"), code=0).err != ""
+
+
+def test_grades_of_one_state_may_be_larger_than_those_of_the_other(tmp_path):
+    # CG@1 of q1 is 3 in the old state, and at most 1 in the new one.
+    hits = {"q1": ["a"], "q2": ["b"]}
+    before, after = (
+        graded_state(
+            tmp_path,
+            name,
+            "ab",
+            {"q1": {"a": grade}, "q2": {"b": 1}},
+            hits,
+            measure="CG@1",
+        )
+        for name, grade in (("old", 3), ("new", 1))
+    )
+    (changed,) = compare_corpus_states(before, after).retrievers
+    assert (changed.before, changed.after) == (2.0, 1.0)
+    arms = (GateArm(after, "r"), GateArm(before, "r"))
+    gate = gate_retrievers(*arms, margin=0.5, corpus_changed=True)
+    assert gate.mean_difference == -1.0
+
+
+def test_if_a_model_alone_judged_one_state_nothing_is_shown(tmp_path, monkeypatch):
+    queries = {f"q{i:02}": [f"d{i}"] for i in range(12)}
+    documents = [f"d{i}" for i in range(13)]
+    wrong = {query_id: ["d12"] for query_id in queries}
+    before = state(tmp_path, "old", documents, queries, queries)
+    after = state(tmp_path, "new", documents, queries, wrong)
+    (changed,) = compare_corpus_states(before, after).retrievers
+    assert changed.comparison.verdict is Verdict.WORSE
+    judged_by_model = {
+        query_id: judged._replace(labels=replace(judged.labels, source="model"))
+        for query_id, judged in before.queries.items()
+    }
+    monkeypatch.setitem(before.__dict__, "queries", judged_by_model)
+    (changed,) = compare_corpus_states(before, after).retrievers
+    assert changed.comparison.reason is Reason.MODEL_ALONE
+    arms = (GateArm(after, "r"), GateArm(before, "r"))
+    gate = gate_retrievers(*arms, margin=0.5, corpus_changed=True)
+    assert gate.outcome is GateOutcome.NOT_SHOWN
+    assert "no person judged these queries" in gate_sentence(gate)

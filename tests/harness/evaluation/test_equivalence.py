@@ -287,6 +287,7 @@ def test_weighted_queries_are_said_to_decide():
     ("value", "n", "outcome", "sentence"),
     [
         (0.5, 3, UNCHANGED, "unchanged: the rankings are the same on 3 queries"),
+        (0.5, 4, UNCHANGED, "unchanged: the rankings are the same on 4 queries"),
         (
             0.5,
             150,

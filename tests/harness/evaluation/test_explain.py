@@ -501,3 +501,23 @@ def test_a_slice_has_a_phrase(
     name: str, condition: Condition, value: float | bool | str, phrase: str
 ) -> None:
     assert slice_phrase(SliceName(name, condition, value)) == phrase
+
+
+def test_a_long_mean_length_has_its_digits() -> None:
+    name = SliceName("document length", Condition.AT_MOST, 12345.5)
+    assert "(at most 12,345.5 characters on average)" in slice_phrase(name)
+
+
+def test_letters_of_marks_or_without_a_name_have_a_script() -> None:
+    assert text_script("\N{ARABIC LIGATURE SHADDA WITH DAMMATAN ISOLATED FORM}") == (
+        "Arabic"
+    )
+    # Older tables of Unicode have no names of Tangut letters.
+    assert text_script(chr(0x17000)) in ("none", "Tangut")
+
+
+def test_names_of_digits_with_an_underscore_are_no_numbers() -> None:
+    releases = ["2024_01", "2024_10", "2025_01"]
+    queries = [Query(str(i), "", {"release": releases[i % 3]}) for i in range(36)]
+    labels = {group.name.label for group in property_slices(queries, [], [])}
+    assert labels == set(releases)

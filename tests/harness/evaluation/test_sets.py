@@ -352,6 +352,14 @@ def test_the_gate_of_sets_names_each_set_on_which_a_retriever_failed(
         gate.gate_sets(results_of_sets / SETS, "hybrid", "bm25", {"": 0.1})
 
 
+def test_sets_that_a_model_alone_judged_pass_no_gate(
+    results_of_sets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "people_judged", lambda _: False)
+    gates = gate.gate_sets(results_of_sets / SETS, "hybrid", "bm25", {"": 0.9})
+    assert {outcome.outcome for outcome in gates.values()} == {"not shown"}
+
+
 def test_the_sets_are_exported_together(
     results_of_sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
@@ -492,7 +500,7 @@ def test_retrievers_that_float_noise_separates_lead_a_set_together() -> None:
     sets = {name: Scores(ids=ids, values=values) for name in "st"}
     comparison = compare_over_sets(sets, None, Settings())
     assert [row.sets_won for row in _board_rows(comparison, "a")] == [2, 2]
-    assert leads_sentence(comparison) == "a leads on all 2 data sets, b on 2."
+    assert leads_sentence(comparison) == "a leads on both data sets, b on 2."
 
 
 @pytest.mark.parametrize("order", [("hr", "plain"), ("plain", "hr")])
@@ -534,3 +542,29 @@ def test_a_mistake_in_the_second_experiment_is_told_before_the_first_runs(
     refused = call("run", first, second, "--json", code=2)
     assert "nDCG@4 is not among the measures" in refused.err
     assert "first: bm25: index: " not in refused.err
+
+
+def test_a_set_without_a_query_that_every_retriever_has_is_named() -> None:
+    values = {"RR": {"a": np.full(11, np.nan), "b": np.full(11, 0.5)}}
+    sets = {"hr": scores_of(0.1, 11), "law": replace(scores_of(0, 11), values=values)}
+    with pytest.raises(InputError, match="law: has no query with a value of RR"):
+        compare_over_sets(sets, None, Settings())
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        (
+            1,
+            ["on the only set it", "on the only data set.", "of 1 set,"],
+        ),
+        (2, ["on the average of two sets it", "on both data sets.", "of 2 sets,"]),
+        (3, ["on the average of three sets it", "on all 3 data sets.", "of 3 sets,"]),
+    ],
+)
+def test_sets_are_counted_in_words(sets: int, words: list[str]) -> None:
+    comparison = compare_over_sets(
+        {f"s{i}": scores_of(0.3, 20) for i in range(sets)}, None, Settings()
+    )
+    text = " ".join(sets_sentences(comparison, 1)).lower()
+    assert [part for part in words if part not in text] == []

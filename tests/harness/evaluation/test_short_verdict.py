@@ -3,12 +3,31 @@
 import numpy as np
 import pytest
 
+from harness.evaluation.evaluate import conclude_scores
+from harness.evaluation.evaluation import SweepChoice
 from harness.records import RetrieverFailure
 from harness.report.index import index_headline
+from harness.stats.settings import Settings
+from harness.wording.failures import failure_summary, short_failure
 from harness.wording.short_verdict import ShortVerdict, short_verdict
-from tests.support.scored import compare, concluded
+from tests.support.scored import compare, concluded, scored
 
 BASE = np.random.default_rng(4).random(60) / 2
+SWEEP = SweepChoice(
+    default="b",
+    chosen="a",
+    configurations=1,
+    gain=0.4,
+    expected=None,
+    expected_error=None,
+    low=None,
+    p_value=0.001,
+    method="draws",
+    beats=False,
+    too_few=False,
+    alike=("a",),
+    effects=(),
+)
 NEAR = BASE + 0.4 - 0.01 * np.random.default_rng(5).random(60)
 
 
@@ -59,3 +78,27 @@ def test_what_is_kept_for_want_of_a_better_one_is_no_winner(words, headline, rea
     found_headline, found_reason = index_headline(verdicts)
     assert found_headline == headline
     assert found_reason.startswith(reason)
+
+
+def test_a_sweep_that_a_model_alone_judged_keeps_nothing():
+    scores = {"a": BASE + 0.4, "b": BASE}
+    settings = Settings(judged_by_people=False)
+    evaluation = conclude_scores(
+        scored(scores), compare(scores, settings=settings), settings, sweep=SWEEP
+    )
+    assert short_verdict(evaluation).state == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("reason", "summary"),
+    [
+        ("('Connection aborted; peer', 1)", "ours failed (('Connection aborted)"),
+        ("", "ours failed"),
+        ("ours: ", "ours failed"),
+        ("busy (tried 3; then no more)", "ours failed (busy)"),
+    ],
+)
+def test_a_failure_has_no_empty_brackets(reason, summary):
+    failure = RetrieverFailure("ours", reason)
+    assert failure_summary([failure]) == summary
+    assert short_failure([failure]) == summary.replace(" failed", "")

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.evaluation import warnings
+from harness.evaluation.run_warnings import judged_warnings
 from harness.evaluation.warning_sentences import warning_sentence
 
 WARNINGS = [
@@ -52,3 +53,11 @@ def test_every_kind_of_warning_has_its_own_sentence():
     sentences = {warning.kind: warning_sentence(warning) for warning in WARNINGS}
     assert sentences.keys() == set(warnings.WarningKind)
     assert len(set(sentences.values())) == len(warnings.WarningKind)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.85])
+def test_from_a_tenth_without_labels_on_there_is_a_warning(share):
+    assert [warning.kind for warning in judged_warnings({"a": share}, 10)] == [
+        warnings.WarningKind.UNJUDGED
+    ]
+    assert not list(judged_warnings({"a": 0.91}, 10))

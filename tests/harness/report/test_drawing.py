@@ -10,10 +10,11 @@ import pytest
 
 from harness.evaluation.board import Standing
 from harness.report import palette
-from harness.report.charts.axes import Axis
+from harness.report.charts.axes import Axis, axis_ends
 from harness.report.charts.figure import draw_figure, svg_file
 from harness.report.charts.forest import ForestRow, draw_forest
 from harness.report.charts.names import ABOVE, BELOW, BESIDE, place_names
+from harness.report.charts.strip import fit_strip_axis
 from harness.wording.verdicts import STANDING_WORDS
 from retrievers.errors import InputError
 from tests.support import small
@@ -136,3 +137,10 @@ def test_no_two_ticks_of_a_difference_read_the_same(size):
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", svg_file(figure))
     assert len(ticks) > 2
     assert len(set(ticks)) == len(ticks)
+
+
+@pytest.mark.parametrize("values", [[0.15, 0.1 + 0.05], [0.0, 5e-17], [1e30, 1e30]])
+def test_an_axis_of_values_that_float_noise_separates_has_ticks(values):
+    axis = Axis(*axis_ends(values, bounded=False), 0.0, 100.0)
+    assert len(set(axis.ticks(44))) >= 3
+    assert len({tick.value for tick in fit_strip_axis(values, None).ticks}) >= 2

@@ -1,11 +1,14 @@
 """The page shows where the leader's rival fails, from the slices of `explain`."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.evaluation.explain import explain_results
 from harness.records import Results
+from harness.report.paper import latex_tables
 from harness.report.sections import slices
 from harness.report.sections.failing_slices import failing_slices, property_texts
 from harness.report.sections.fails import fails_section
@@ -127,3 +130,23 @@ def test_the_queries_are_those_of_the_retriever_to_keep(tmp_path: Path) -> None:
     names = view.ranked
     assert {names[query.pair[0]] for query in browser.evidence.queries} == {"b"}
     assert names[browser.evidence.queries[0].pair[1]] == "a"
+
+
+def test_a_slice_of_queries_with_claims_alone_has_its_group(view: View) -> None:
+    without_labels = replace(view, grades={query_id: {} for query_id in view.ids})
+    groups = failing_slices(without_labels).groups
+    assert groups == failing_slices(view).groups != ()
+
+
+def test_a_measure_without_a_value_is_a_dash_in_latex(view: View) -> None:
+    values = {
+        measure: columns
+        if measure == view.primary
+        else {name: np.full(view.n, np.nan) for name in columns}
+        for measure, columns in view.scores.values.items()
+    }
+    undefined = replace(view, scores=replace(view.scores, values=values))
+    leaderboard = latex_tables(undefined)[0].content
+    assert "nan" not in leaderboard
+    assert r"\textbf{--}" not in leaderboard
+    assert " & --" in leaderboard

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import itertools
+import json
 import math
 import re
 import shutil
@@ -24,15 +25,17 @@ from harness import records
 from harness.evaluation.costs import retriever_costs
 from harness.pages import visible_text
 from harness.report.escape import escape_markdown, escape_spreadsheet_cell
+from harness.report.interchange import mteb_results
+from harness.report.names import measure_names
 from harness.report.numbers import power_p_text
 from harness.report.page import first_screen_html, report_page
 from harness.report.paper import citation_texts
 from harness.report.query_evidence import unpack_json
 from harness.report.sections import decision, fails, query_groups
-from harness.report.view import build_view
+from harness.report.view import build_view, document_heading
 from harness.report.write import write_report
 from retrievers.errors import InputError
-from retrievers.types import parse_facts
+from retrievers.types import Document, parse_facts
 from tests.support import hostile, small
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -571,3 +574,29 @@ def test_rr_as_the_primary_measure_is_called_ordinal(tmp_path, primary, is_ordin
     for name in ("report.html", "report.md"):
         report = (results.folder / name).read_text(encoding="utf-8")
         assert ("The primary measure, RR, is ordinal" in report) == is_ordinal
+
+
+def test_measures_with_another_ideal_have_names_of_their_own():
+    measures = [f"nDCG(ideal='{ideal}')@10" for ideal in ("retrieved", "retrieved-all")]
+    names = measure_names(measures, 10, 1)
+    assert len({name.short for name in names.values()}) == 2
+
+
+def test_a_document_with_a_blank_title_has_the_start_of_its_text_as_heading():
+    assert document_heading(Document("d1", "its text", "  ")) == "its text"
+    assert document_heading(Document("d1", " \n", " ")) == "d1"
+
+
+def test_a_measure_without_a_value_is_not_in_the_file_for_mteb(results):
+    view = build_view(results)
+    values = {
+        measure: columns
+        if measure == view.primary
+        else {name: np.full(view.n, np.nan) for name in columns}
+        for measure, columns in view.scores.values.items()
+    }
+    undefined = replace(view, scores=replace(view.scores, values=values))
+    for file in mteb_results(undefined):
+        (scores,) = json.loads(file.content)["scores"]["test"]
+        numbers = [number for number in scores.values() if isinstance(number, float)]
+        assert numbers and not any(map(math.isnan, numbers))

@@ -14,7 +14,9 @@ from harness import records
 from harness.evaluation.property_slices import small_slices
 from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
+from harness.report.sections.about_data import data_section
 from harness.report.sections.all_measures import measures_sentence
+from harness.report.sections.decision import _board_note
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
 from harness.report.sections.quality_counts import (
@@ -35,7 +37,7 @@ from harness.report.sections.slices import (
     slices_sentence,
     view_slices,
 )
-from harness.report.view import build_view
+from harness.report.view import beaten_letters, build_view
 from harness.report.write import markdown_report
 from harness.stats.settings import Settings
 from harness.wording.conclusion import conclusion_headline
@@ -46,6 +48,7 @@ from tests.support.theirs import install
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
+BETTER = finding("better")
 
 
 def query_row(i):
@@ -401,6 +404,7 @@ def test_answers_make_no_slices():
     ("texts", "values", "distinct"),
     [
         pytest.param(["a, b", "a", "b"], [("a", 2), ("b", 2)], 2, id="lists"),
+        pytest.param(["a, b,", "a", "", "b"], [("a", 2), ("b", 2)], 2, id="empty"),
         pytest.param(
             ["At most 140 euros, in Paris 200.", "Second class.", "Yes."],
             [],
@@ -609,6 +613,32 @@ def test_the_queries_that_the_leader_lost_come_first(failing_view):
     assert every.count == failing_view.n
 
 
+def test_a_query_that_float_noise_separates_is_not_lost(failing_view):
+    primary = failing_view.primary
+    leader, *others = failing_view.ranked
+    noisy = {name: np.full(failing_view.n, 0.1 + 0.2) for name in others}
+    scores = {**noisy, leader: np.full(failing_view.n, 0.3)}
+    values = {**failing_view.scores.values, primary: scores}
+    view = replace(failing_view, scores=replace(failing_view.scores, values=values))
+    assert [group.title for group in group_queries(view)] == ["All queries"]
+
+
+def test_each_query_has_its_relevant_documents_of_those_with_a_label(failing_view):
+    notes = data_section(failing_view).context.notes
+    assert "Each query has 1 relevant document." in notes  # and one that is irrelevant
+
+
+def test_of_more_retrievers_than_letters_the_numbers_of_the_beaten_rise(view):
+    names = [f"r{i:02}" for i in range(30)]
+    rows = tuple(
+        replace(view.comparisons[view.primary][0], a="r00", b=name, finding=BETTER)
+        for name in names[1:]
+    )
+    many = SimpleNamespace(ranked=names, comparisons={"m": rows})
+    numbers = beaten_letters(many, "m")["r00"].split()
+    assert numbers == [str(number) for number in range(2, 31)]
+
+
 def test_every_query_is_in_the_last_group_the_worst_first(failing_view):
     *_, every = group_queries(failing_view)
     assert (every.title, every.count) == ("All queries", failing_view.n)
@@ -673,3 +703,10 @@ def test_a_best_mean_that_two_retrievers_share_is_called_so(view):
     sentence = measures_sentence(replace(view, evaluation=evaluation))
     assert "shared on R@2" in sentence
     assert "together" not in measures_sentence(view)
+
+
+def test_beside_a_failed_retriever_the_interval_is_of_this_pair(view):
+    finished = view.evaluation.board.rows[:2]
+    failed = replace(finished[1], retriever="gone", standing="failed", mean=None)
+    board = replace(view.evaluation.board, rows=(*finished, failed))
+    assert "CI: this pair" in _board_note(view, board)
