@@ -45,7 +45,7 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
     """
     if tracker not in TRACKERS:
         problem = f"unknown tracker {tracker!r}"
-        remedy = did_you_mean(tracker, TRACKERS)
+        remedy = did_you_mean(str(tracker), TRACKERS)
         raise InputError(Problem("tracker", problem, remedy))
     with require_package("--as", tracker):
         package = importlib.import_module(tracker)

@@ -311,7 +311,7 @@ def test_the_tables_of_an_experiment_have_the_figures_of_its_file(
         ({"margn": 1}, "margn: unknown key 'margn'"),
         (
             {"primary": "ndgc@3"},
-            "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)",
+            "primary: 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)",
         ),
     ],
 )
