@@ -17,7 +17,7 @@ from harness.records.staging import REPORT_FILE
 from retrievers.errors import InputError, Problem, did_you_mean, require_package
 
 MLFLOW_REFUSED_CHARACTERS = re.compile(r"[^\w./ -]")
-"""Characters that MLflow does not allow in a metric's name."""
+"""Characters that MLflow does not allow in the name of a parameter or a metric."""
 
 
 def unreadable_report_file(results: Results, path: Path) -> InputError:
@@ -71,18 +71,23 @@ def _parameters(results: Results) -> dict[str, str]:
     }
     for name, outcome in manifest.retrievers.items():
         facts = outcome.provenance.model
-        parameters[f"{name}.model"] = facts.model or facts.call or name
+        parameters[_tracker_name(f"{name}.model")] = facts.model or facts.call or name
     return parameters
 
 
 def _means(results: Results) -> dict[str, float]:
-    """Return retriever/measure -> mean, in characters that every tracker allows."""
+    """Return retriever/measure -> mean."""
     means: dict[str, float] = {}
     table = results.summary[["retriever", "measure", "mean"]]
     for retriever, measure, mean in table.itertuples(index=False, name=None):
         name = f"{retriever}/{measure.replace('@', '_at_')}"
-        means[MLFLOW_REFUSED_CHARACTERS.sub("_", name)] = mean
+        means[_tracker_name(name)] = mean
     return means
+
+
+def _tracker_name(name: str) -> str:
+    """Return a name in characters that every tracker allows."""
+    return MLFLOW_REFUSED_CHARACTERS.sub("_", name)
 
 
 def _log_to_mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:

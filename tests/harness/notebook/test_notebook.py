@@ -810,6 +810,26 @@ def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
         assert results.log_to("mlflow") == active.info.run_id
 
 
+def test_a_sweep_is_logged_to_mlflow(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip(
+        "mlflow", reason="MLflow is not installed: pip install mlflow-skinny"
+    )
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+    experiment = {
+        "name": "swept",
+        "dataset": "datasets/survey-templates-en",
+        "primary": "RR",
+        "measures": ["RR"],
+        "sweep": {"of": "bm25", "default": "bm25", "k1": [0.9, 1.2]},
+        "retrievers": [{"name": "bm25", "kind": "bm25"}],
+    }
+    swept = harness.run(experiment, RunOptions(tmp_path), progress=False)
+    data = mlflow.get_run(swept.log_to("mlflow")).data
+    assert data.params["bm25_1.2_.model"] == "bm25[1.2]"
+    assert "bm25_1.2_/RR" in data.metrics
+
+
 def test_results_are_logged_to_wandb(results, monkeypatch):
     wandb = MagicMock(run=None, Html=lambda page, inject: page)
     active = wandb.init.return_value.__enter__.return_value
