@@ -14,7 +14,13 @@ from typing import Any
 
 from harness.records.results import Results
 from harness.records.staging import REPORT_FILE
-from retrievers.errors import InputError, Problem, did_you_mean, require_package
+from retrievers.errors import (
+    BackendError,
+    InputError,
+    Problem,
+    did_you_mean,
+    require_package,
+)
 
 MLFLOW_REFUSED_CHARACTERS = re.compile(r"[^\w./ -]")
 """Characters that MLflow does not allow in the name of a parameter or a metric."""
@@ -42,6 +48,7 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
     Raises:
         InputError: there is no such tracker; its package is not installed, or not
             complete; the report has not been written.
+        BackendError: the tracker failed, such as for want of a server.
     """
     if tracker not in TRACKERS:
         problem = f"unknown tracker {tracker!r}"
@@ -57,6 +64,11 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
         # mlflow-skinny lacks packages that some of its stores need.
         problem = f"{tracker} needs the package {error.name}"
         raise InputError(Problem("--as", problem, f"pip install {tracker}")) from None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != tracker:
+            raise
+        message, *_ = str(error).splitlines() or [type(error).__name__]
+        raise BackendError(f"{tracker}: {message}") from error
 
 
 def _parameters(results: Results) -> dict[str, str]:

@@ -287,6 +287,10 @@ class NotebookResults(Results):
 
         Returns:
             The run's id.
+
+        Raises:
+            InputError: there is no such tracker, or its package is not installed.
+            BackendError: the tracker failed, such as for want of a server.
         """
         self.report()
         return log_to_tracker(self, tracker, **options)

@@ -21,6 +21,7 @@ from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.python_encoder import PythonEncoder
+from retrievers.errors import BackendError
 from retrievers.filtered import Filtered
 from retrievers.function import Function
 from retrievers.fused import Fused
@@ -808,6 +809,18 @@ def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
     assert page.stat().st_size > 10_000
     with mlflow.start_run() as active:
         assert results.log_to("mlflow") == active.info.run_id
+
+
+def test_a_failure_of_a_tracker_is_one_sentence(results, monkeypatch):
+    failure = type("Error", (Exception,), {"__module__": "wandb.errors"})
+    wandb = MagicMock(run=None)
+    wandb.init.side_effect = failure("no server\nsee the log")
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    with pytest.raises(BackendError, match=r"^wandb: no server$"):
+        results.log_to("wandb")
+    wandb.init.side_effect = TypeError("an unknown option")
+    with pytest.raises(TypeError):
+        results.log_to("wandb", unknown=1)
 
 
 def test_a_sweep_is_logged_to_mlflow(tmp_path, monkeypatch):
