@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from harness.dataset import DatasetReference, suggest_path
 from harness.dataset.listing import is_run_folder
 from harness.english import count_of
@@ -264,7 +266,10 @@ def _tables_of(source: Mapping[str, Any] | Experiment) -> RawTable:
 
 
 def _as_file_value(value: Any) -> Any:
-    """Return nested values without None, with lists and texts for tuples and paths."""
+    """Return nested values as TOML has them.
+
+    None is left out; tuples become lists, paths texts, numpy's numbers Python's.
+    """
     if isinstance(value, Mapping):
         return {
             key: _as_file_value(inner)
@@ -273,4 +278,6 @@ def _as_file_value(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_as_file_value(inner) for inner in value]
+    if isinstance(value, np.number | np.bool_):
+        return value.item()
     return value.as_posix() if isinstance(value, Path) else value

@@ -14,10 +14,16 @@ from typing import Any
 
 from harness.records.results import Results
 from harness.records.staging import REPORT_FILE
-from retrievers.errors import InputError, Problem, did_you_mean, require_package
+from retrievers.errors import (
+    BackendError,
+    InputError,
+    Problem,
+    did_you_mean,
+    require_package,
+)
 
 MLFLOW_REFUSED_CHARACTERS = re.compile(r"[^\w./ -]")
-"""Characters that MLflow does not allow in a metric's name."""
+"""Characters that MLflow does not allow in the name of a parameter or a metric."""
 
 
 def unreadable_report_file(results: Results, path: Path) -> InputError:
@@ -42,10 +48,11 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
     Raises:
         InputError: there is no such tracker; its package is not installed, or not
             complete; the report has not been written.
+        BackendError: the tracker failed, such as for want of a server.
     """
     if tracker not in TRACKERS:
         problem = f"unknown tracker {tracker!r}"
-        remedy = did_you_mean(tracker, TRACKERS)
+        remedy = did_you_mean(str(tracker), TRACKERS)
         raise InputError(Problem("tracker", problem, remedy))
     with require_package("--as", tracker):
         package = importlib.import_module(tracker)
@@ -57,6 +64,11 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
         # mlflow-skinny lacks packages that some of its stores need.
         problem = f"{tracker} needs the package {error.name}"
         raise InputError(Problem("--as", problem, f"pip install {tracker}")) from None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != tracker:
+            raise
+        message, *_ = str(error).splitlines() or [type(error).__name__]
+        raise BackendError(f"{tracker}: {message}") from error
 
 
 def _parameters(results: Results) -> dict[str, str]:
@@ -71,18 +83,23 @@ def _parameters(results: Results) -> dict[str, str]:
     }
     for name, outcome in manifest.retrievers.items():
         facts = outcome.provenance.model
-        parameters[f"{name}.model"] = facts.model or facts.call or name
+        parameters[_tracker_name(f"{name}.model")] = facts.model or facts.call or name
     return parameters
 
 
 def _means(results: Results) -> dict[str, float]:
-    """Return retriever/measure -> mean, in characters that every tracker allows."""
+    """Return retriever/measure -> mean."""
     means: dict[str, float] = {}
     table = results.summary[["retriever", "measure", "mean"]]
     for retriever, measure, mean in table.itertuples(index=False, name=None):
         name = f"{retriever}/{measure.replace('@', '_at_')}"
-        means[MLFLOW_REFUSED_CHARACTERS.sub("_", name)] = mean
+        means[_tracker_name(name)] = mean
     return means
+
+
+def _tracker_name(name: str) -> str:
+    """Return a name in characters that every tracker allows."""
+    return MLFLOW_REFUSED_CHARACTERS.sub("_", name)
 
 
 def _log_to_mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:

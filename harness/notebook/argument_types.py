@@ -24,11 +24,12 @@ def measure_names(measures: Any) -> list[str]:
     >>> measure_names("RR"), measure_names(("RR", "P@5"))
     (['RR'], ['RR', 'P@5'])
     """
-    names = [measures] if isinstance(measures, str) else measures
-    is_list = isinstance(names, Iterable)
-    if not is_list or not all(isinstance(name, str) for name in names):
+    if isinstance(measures, str):
+        return [measures]
+    names = list(measures) if isinstance(measures, Iterable) else [measures]
+    if not all(isinstance(name, str) for name in names):
         raise _wrong_type("measures", measures, 'a name, or several: ["nDCG@10", "RR"]')
-    return list(names)
+    return names
 
 
 def check_text(argument: Any, where: str, example: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -250,7 +251,9 @@ def _override_settings(
         )
     statistics = dict(chosen_settings)
     # The seed is no key of [statistics], so that it is checked here.
-    if not isinstance(statistics.pop("seed", 0), int):
+    seed: Any = statistics.pop("seed", declared.seed)
+    if isinstance(seed, bool) or not isinstance(seed, Integral):
         raise InputError(Problem("seed", "is no whole number", "seed=1"))
-    parse_statistics(statistics, "")  # only to check their types and ranges
-    return override_settings(declared, **chosen_settings)
+    parsed = parse_statistics(statistics, "")
+    chosen = {name: getattr(parsed, name) for name in statistics}
+    return override_settings(declared, **chosen, seed=int(seed))

@@ -29,7 +29,9 @@ from harness.notebook.rows_in_memory import (
     is_path,
     is_table_file,
     open_rows,
+    plain_cell,
     repr_in_message,
+    series_as_dict,
 )
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import Qrels, RunScores, read_qrels, read_run
@@ -90,7 +92,7 @@ def parse_conditions(where: Any) -> Conditions:
     """Return the values of each column that the rows of labels have.
 
     Raises:
-        InputError: it is no mapping.
+        InputError: it is no mapping, or has a column without values.
 
     >>> parse_conditions({"action": "click", "year": [2025, 2026]})
     {'action': ('click',), 'year': ('2025', '2026')}
@@ -101,6 +103,9 @@ def parse_conditions(where: Any) -> Conditions:
         is_several = isinstance(required, Iterable) and not isinstance(required, str)
         texts = map(str, required if is_several else [required])
         conditions[str(column)] = tuple(texts)
+        if not conditions[str(column)]:
+            problem = f"{str(column)!r} has no values"
+            raise InputError(Problem("where", problem, '{"action_name": "click"}'))
     return conditions
 
 
@@ -118,20 +123,25 @@ def grades_in_memory(
         where: column -> the values of the rows of a table that are labels.
 
     Raises:
-        InputError: another type, a grade that is not a whole number, a duplicate, or no
-            label at all.
+        InputError: another type, a grade that is not a whole number, a duplicate, no
+            label at all, or conditions for labels that have no rows.
 
     >>> grades_in_memory({"q1": {"d1": 2}, "q2": ["d2", "d3"]})
     {'q1': {'d1': 2}, 'q2': {'d2': 1, 'd3': 1}}
     >>> grades_in_memory({1.0: {7.0: 1}})
     {'1': {'7': 1}}
     """
-    if is_path(qrels) and not is_table_file(qrels):
-        check_file(qrels, "qrels", "a TREC file, a table, or a dict")
-        return read_qrels(str(qrels))
+    qrels = series_as_dict(qrels, "qrels")
+    is_trec_file = is_path(qrels) and not is_table_file(qrels)
     is_list = isinstance(qrels, list | tuple) and not _are_rows(qrels)
     if (has_query_order and is_in_query_order(qrels)) or is_list:
         qrels = dict(enumerate(qrels))
+    if where and (is_trec_file or isinstance(qrels, Mapping)):
+        problem = "chooses rows of a table of labels, and qrels is none"
+        raise InputError(Problem("where", problem, "leave it out, or give a frame"))
+    if is_trec_file:
+        check_file(qrels, "qrels", "a TREC file, a table, or a dict")
+        return read_qrels(str(qrels))
     grades_by_query = _values_by_query(qrels, "qrels", _GRADES, conditions=where or {})
     if not any(grades_by_query.values()):
         raise InputError(Problem("qrels", "there are no labels", '{"q1": {"d1": 1}}'))
@@ -172,7 +182,9 @@ def run_in_memory(source: Any, where: str) -> RunScores:
     if is_path(source) and not is_table_file(source):
         check_file(source, where, "a TREC file, a table, or a dict")
         return read_run(str(source))
-    return _values_by_query(source, where, _SCORES, conditions=None)
+    return _values_by_query(
+        series_as_dict(source, where), where, _SCORES, conditions=None
+    )
 
 
 def _values_by_query(
@@ -251,6 +263,7 @@ def _parse_id(value: Any, where: str) -> str:
 
 
 def _parse_grade(value: Any, document: Any, where: str) -> int:
+    value = plain_cell(value)
     flag = parse_flag(value)
     grade = parse_grade(value) if flag is None else flag
     if grade is None:
@@ -301,7 +314,13 @@ def _read_rows(
     if conditions is not None:
         rows = choose_label_rows(rows, conditions, where, problems)
     if problems:
-        raise InputError(problems.problems)
+        # Here the conditions are an argument, not a key of an experiment.
+        raise InputError(
+            [
+                problem._replace(where=problem.where.removeprefix("dataset."))
+                for problem in problems.problems
+            ]
+        )
     if not rows:  # a frame without rows has nothing to read, whatever its columns
         return
     columns = list(rows[0].cells)

@@ -32,6 +32,8 @@ RETRIEVER_INDEX = re.compile(r"retrievers\[(\d+)\]")
 """The experiment's name of a retriever's table."""
 NO_FILE_PREFIX = "experiment: "
 """The start of messages about an experiment without a file."""
+DATASET_PREFIX = "dataset."
+"""Before `columns` and `where` in messages: here they are arguments."""
 
 
 def evaluate(
@@ -101,6 +103,9 @@ def evaluate(
                 'give each a name: {"bm25": "bm25"}',
             )
         )
+    if "dataset" in more:
+        problem = "is not an argument: the data are documents, queries and qrels"
+        raise InputError(Problem("dataset", problem, "leave it out"))
     conditions = parse_conditions(where)
     check_map(columns or {}, "columns", '{"text": "description"}')
     check_text(primary, "primary", 'a measure: "nDCG@10"')
@@ -163,13 +168,19 @@ def _run_in_temporary_folder(
 
 
 def _all_measures(primary: str, measures: str | Sequence[str]) -> list[str]:
-    """Return the primary measure, then the others without the primary one."""
+    """Return the primary measure, then the others without the primary one.
+
+    Raises:
+        InputError: there is no such measure.
+    """
     names = measure_names(measures)
-    others = [
-        name
-        for name in names
-        if str(parse_measure(name)) != str(parse_measure(primary))
-    ]
+    try:
+        primary_name = str(parse_measure(primary))
+    except InputError as error:
+        where = f"primary: {primary!r}"
+        problems = [problem._replace(where=where) for problem in error.problems]
+        raise InputError(problems) from None
+    others = [name for name in names if str(parse_measure(name)) != primary_name]
     return [primary, *others]
 
 
@@ -185,7 +196,8 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
     problems: list[Problem] = []
     for problem in error.problems:
         where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
-        where = where.removeprefix(NO_FILE_PREFIX)
+        for prefix in (NO_FILE_PREFIX, DATASET_PREFIX, OBJECT_PREFIX):
+            where = where.removeprefix(prefix)
         remedy = remedy_as_python(problem.remedy)
         problems.append(problem._replace(where=where, remedy=remedy))
     return InputError(problems)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from harness import dataset
 from harness.dataset import Dataset, DatasetReference
+from harness.notebook.argument_types import check_path
 from harness.notebook.python_words import problems_without_options
 
 
@@ -29,6 +30,8 @@ def load_dataset(
     >>> dataset.document_count, len(dataset.queries)
     (182, 13)
     """
+    if not isinstance(reference, DatasetReference):
+        check_path(reference, "reference", 'a path, or a name: "hf:…"')
     with problems_without_options():
         return dataset.load_dataset(
             reference, drop_dangling=drop_dangling, sample_size=sample_size

@@ -23,6 +23,7 @@ from harness.experiment import NAME_PATTERN
 from harness.export.trackers import log_to_tracker
 from harness.notebook.argument_types import check_path, check_text
 from harness.notebook.compare import ComparedRuns, compare_folders
+from harness.notebook.python_words import problems_without_options
 from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
 from harness.report.write import write_report
@@ -165,6 +166,8 @@ class NotebookResults(Results):
         Raises:
             InputError: a later run replaced the folder, or it cannot be written to.
         """
+        if path is not None:
+            check_path(path, "path", 'the path of a page: "report.html"')
         _refuse_replaced(self)
         page = self.folder / records.REPORT_FILE
         if not page.exists():
@@ -186,12 +189,13 @@ class NotebookResults(Results):
             InputError: the name is invalid, the folder cannot be written, or a later
                 run replaced these results.
         """
+        check_path(folder, "folder", 'the path of a new folder: "results/first"')
         _refuse_replaced(self)
         path = Path(folder)
         if not re.fullmatch(NAME_PATTERN, path.name):
             where = f"folder {path.name!r}"
             raise InputError(Problem(where, INVALID_NAME, "choose another name"))
-        with records.staging_folder(path) as staging_dir:
+        with problems_without_options(), records.staging_folder(path) as staging_dir:
             shutil.copytree(self.folder, staging_dir, dirs_exist_ok=True)
             (staging_dir / records.REPORT_FILE).unlink(missing_ok=True)
             records.write_manifest(staging_dir, self._renamed_manifest(path.name))
@@ -227,6 +231,8 @@ class NotebookResults(Results):
             InputError: a folder cannot be read, or a later run replaced results in it;
                 there is no such baseline; a setting is unknown or impossible.
         """
+        if baseline is not None:
+            check_text(baseline, "baseline", 'the name of a retriever: "bm25"')
         folders: list[Path] = []
         for results in (self, *others):
             if isinstance(results, Results):
@@ -255,7 +261,8 @@ class NotebookResults(Results):
     def plot(self, chart: str = "leaderboard") -> Chart:
         """A chart of the report, by the name of its file under figures/.
 
-        By default it is the paired leaderboard, which results without labels lack.
+        By default it is the paired leaderboard, which results without labels, or of
+        one retriever, lack.
 
         Raises:
             InputError: there is no such chart, or a later run replaced the results.
@@ -280,6 +287,10 @@ class NotebookResults(Results):
 
         Returns:
             The run's id.
+
+        Raises:
+            InputError: there is no such tracker, or its package is not installed.
+            BackendError: the tracker failed, such as for want of a server.
         """
         self.report()
         return log_to_tracker(self, tracker, **options)

@@ -54,9 +54,7 @@ def _rows_in_memory(source: Any, where: str) -> RowSource:
     Raises:
         InputError: of another type.
     """
-    rows = source
-    if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "items"):  # a pandas series
-        rows = dict(rows.items())
+    rows = series_as_dict(source, where)
     if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "tolist"):  # a numpy array
         rows = rows.tolist()
     if isinstance(rows, Mapping):
@@ -73,6 +71,22 @@ def _rows_in_memory(source: Any, where: str) -> RowSource:
         shapes = DOCUMENT_SHAPES
     problem = f"cannot be read: it is of type {type(rows).__name__}"
     raise InputError(Problem(where, problem, shapes))
+
+
+def series_as_dict(source: Any, where: str) -> Any:
+    """Return a series of pandas as a dict, its index as the keys; else `source`.
+
+    Raises:
+        InputError: a key of the index is there twice.
+    """
+    if getattr(source, "ndim", 0) != 1 or not hasattr(source, "items"):
+        return source
+    value_by_key = dict(source.items())
+    if len(value_by_key) < len(source):
+        repeated = source.index[source.index.duplicated()][0]
+        problem = f"the index has {repr_in_message(repeated)} twice"
+        raise InputError(Problem(where, problem, "give each key once"))
+    return value_by_key
 
 
 def _rows_of_items(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -24,10 +25,13 @@ def refuse_outside_links(folder: Path) -> None:
     Raises:
         InputError: there are any.
     """
-    target = folder.resolve()
+    target = os.path.realpath(folder)
     problems: list[Problem] = []
     for path in folder.rglob("*"):
-        if path.is_symlink() and not path.resolve().is_relative_to(target):
+        if not path.is_symlink():
+            continue
+        # `Path.resolve` raises an error at a link that leads to itself.
+        if not Path(os.path.realpath(path)).is_relative_to(target):
             problem = "is a link that leads out of the results"
             problems.append(Problem(str(path), problem, COPY_FILES_REMEDY))
     if problems:

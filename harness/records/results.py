@@ -212,7 +212,7 @@ class Results:
     def _read_trials(self, retriever: str) -> Iterator[TrialRanking]:
         if retriever not in self.retrievers:
             problem = f"no retriever is called {retriever!r}"
-            remedy = did_you_mean(retriever, self.retrievers)
+            remedy = did_you_mean(str(retriever), self.retrievers)
             raise InputError(Problem(str(self.folder), problem, remedy))
         return read_unchanged_rows(
             self.folder,

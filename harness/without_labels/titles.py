@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from shlex import quote
 from typing import NamedTuple
 
 from harness.dataset import Dataset, DatasetReference
@@ -58,7 +59,8 @@ def write_untitled_corpus(folder: TryFolder, dataset: Dataset) -> TitledCorpus:
     chosen = _choose_titles(titles)
     if not chosen:
         problem = "no document has a title that could be a question"
-        remedy = f'ask your own: harness try {folder.documents} -q "…"'
+        command = f"harness try {quote(folder.documents.as_posix())}"
+        remedy = f'ask your own: {command} -q "…"'
         raise InputError(Problem(str(folder.documents), problem, remedy))
     questions = [
         Query(f"t{number}", title.text, {MADE_FIELD: "from a title"})

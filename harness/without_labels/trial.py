@@ -7,6 +7,7 @@ are made from titles, and nothing is claimed (`TitlesTrial`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from harness.build.build import BuiltExperiment, build
@@ -115,7 +116,8 @@ def run_trial(
     questions = _gather_questions(folder, inputs)
     if inputs.labels is not None and not questions.stored:
         problem = "has no questions yet, so that no labels belong to it"
-        remedy = f'harness try {folder.documents} -q "a question"'
+        command = f"harness try {quote(folder.documents.as_posix())}"
+        remedy = f'{command} -q "a question"'
         raise InputError(Problem(str(folder.path), problem, remedy))
     if inputs.labels is not None:
         check_file(inputs.labels, "the file of labels that the page exported")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -63,12 +64,20 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"baseline": 3}, "baseline: is of type int"),
         ({"baseline": "c"}, "baseline: no run is called 'c'"),
         ({"margin": "x"}, "margin: 'x'"),
-        ({"margin": -1}, "margin: -1.0 is not a number above 0"),
+        ({"margin": -1}, "margin: -1.0 is not a number between 1e-100"),
         ({"margin": 5}, "margin: 5 is larger than the measure's range (0 to 1)"),
         ({"alpha": 3}, "alpha: 3.0 is not between 0.0001 and 0.5"),
         ({"test": "x"}, "test: 'x': should be 'wilcoxon', 'randomization' or 't'"),
         ({"correction": 3}, "correction: 3: should be 'holm', 'bonferroni' or 'bh'"),
         ({"seed": "x"}, "seed: is no whole number"),
+        ({"seed": True}, "seed: is no whole number"),
+        ({"where": {"action": "click"}}, "where: chooses rows of a table of labels"),
+        ({"where": {"action": []}}, "where: 'action' has no values"),
+        ({"qrels": EVENTS, "where": {"action": "x"}}, "where: no row has action = 'x'"),
+        (
+            {"qrels": pd.Series(["a", "b"], index=["q1", "q1"])},
+            "qrels: the index has 'q1' twice",
+        ),
         ({"qrels": EVENTS}, "qrels: 'action' has 'click' (2), 'view' (1)"),
         (
             {"cluster": "need", "alpha_spent": True},
@@ -94,7 +103,15 @@ def test_a_mistake_in_compare_is_one_sentence(changed: dict[str, Any], sentence:
         ({"queries": 3}, "queries: cannot be read: it is of type int"),
         ({"columns": "text"}, "columns: is of type str"),
         ({"where": "click"}, "where: is of type str"),
+        ({"where": {"action": "click"}}, "where: chooses rows of a table of labels"),
+        (
+            {"qrels": EVENTS, "where": {"action": "x"}},
+            "where: no row has action = 'x'",
+        ),
+        ({"documents": {}, "qrels": None}, "documents and queries in memory: the corp"),
+        ({"dataset": "docs"}, "dataset: is not an argument"),
         ({"primary": 3}, "primary: is of type int"),
+        ({"primary": "zz", "measures": []}, "primary: 'zz': there is no measure"),
         ({"measures": 3}, "measures: is of type int"),
         ({"retrievers": "bm25"}, "retrievers: is of type str"),
         ({"statistics": None}, "statistics: is of type NoneType"),
@@ -124,6 +141,57 @@ def test_what_is_no_chart_and_no_results_is_refused():
         results.plot(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="others: is of type int"):
         results.compare(3)  # type: ignore[arg-type]
+
+
+def test_what_is_no_path_or_name_is_refused():
+    with pytest.raises(InputError, match="reference: is of type NoneType"):
+        harness.load_dataset(None)  # type: ignore[arg-type]
+    results = harness.evaluate(**TEXTS)
+    with pytest.raises(InputError, match="path: is of type int"):
+        results.report(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="folder: is of type int"):
+        results.save(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="baseline: is of type int"):
+        results.compare(baseline=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no retriever is called 3"):
+        results.rankings(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="unknown tracker 3"):
+        results.log_to(3)  # type: ignore[arg-type]
+
+
+def test_a_remedy_of_saving_names_no_option():
+    results = harness.evaluate(**TEXTS)
+    Path("file").touch()
+    with pytest.raises(InputError, match=r"\(choose another folder of results\)$"):
+        results.save("file/results")
+
+
+def test_numbers_of_numpy_are_numbers():
+    numbers = {"seed": np.int64(3), "margin": np.float32(0.5)}
+    evaluated = harness.evaluate(
+        **TEXTS,
+        **numbers,
+        depth=np.int32(20),
+        report=np.bool_(True),
+        statistics={"alpha": np.float64(0.01)},
+    )
+    resolved = evaluated.manifest.resolved
+    assert (resolved.seed, resolved.depth, resolved.report) == (3, 20, True)
+    assert resolved.statistics.margin == 0.5
+    grades = {"q1": {"a": np.True_}, "q2": {"b": np.int8(1)}}
+    assert len(harness.evaluate(**{**TEXTS, "qrels": grades}).scores) == 6
+    compared = harness.compare(**COMPARED, **numbers)
+    assert repr(compared) == repr(harness.compare(**COMPARED))
+
+
+def test_measures_and_labels_may_be_a_generator_and_a_series():
+    compared = harness.compare(
+        {"a": pd.Series(RUN), "b": RUN},
+        pd.Series({"q1": ["a"]}),
+        (name for name in ["RR", "P@1"]),
+    )
+    assert set(compared.summary["measure"]) == {"RR", "P@1"}
+    assert repr(compared).endswith("a 1.0000, b 1.0000>")
 
 
 def test_two_functions_of_one_name_stay_two_parts():

@@ -21,6 +21,7 @@ from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.python_encoder import PythonEncoder
+from retrievers.errors import BackendError
 from retrievers.filtered import Filtered
 from retrievers.function import Function
 from retrievers.fused import Fused
@@ -311,7 +312,7 @@ def test_the_tables_of_an_experiment_have_the_figures_of_its_file(
         ({"margn": 1}, "margn: unknown key 'margn'"),
         (
             {"primary": "ndgc@3"},
-            "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)",
+            "primary: 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)",
         ),
     ],
 )
@@ -808,6 +809,38 @@ def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
     assert page.stat().st_size > 10_000
     with mlflow.start_run() as active:
         assert results.log_to("mlflow") == active.info.run_id
+
+
+def test_a_failure_of_a_tracker_is_one_sentence(results, monkeypatch):
+    failure = type("Error", (Exception,), {"__module__": "wandb.errors"})
+    wandb = MagicMock(run=None)
+    wandb.init.side_effect = failure("no server\nsee the log")
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    with pytest.raises(BackendError, match=r"^wandb: no server$"):
+        results.log_to("wandb")
+    wandb.init.side_effect = TypeError("an unknown option")
+    with pytest.raises(TypeError):
+        results.log_to("wandb", unknown=1)
+
+
+def test_a_sweep_is_logged_to_mlflow(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip(
+        "mlflow", reason="MLflow is not installed: pip install mlflow-skinny"
+    )
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+    experiment = {
+        "name": "swept",
+        "dataset": "datasets/survey-templates-en",
+        "primary": "RR",
+        "measures": ["RR"],
+        "sweep": {"of": "bm25", "default": "bm25", "k1": [0.9, 1.2]},
+        "retrievers": [{"name": "bm25", "kind": "bm25"}],
+    }
+    swept = harness.run(experiment, RunOptions(tmp_path), progress=False)
+    data = mlflow.get_run(swept.log_to("mlflow")).data
+    assert data.params["bm25_1.2_.model"] == "bm25[1.2]"
+    assert "bm25_1.2_/RR" in data.metrics
 
 
 def test_results_are_logged_to_wandb(results, monkeypatch):

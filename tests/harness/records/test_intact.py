@@ -182,6 +182,11 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(
     ) == before
 
 
+def test_a_link_to_itself_in_the_folder_is_allowed(folder, capsys):
+    (folder / "loop").symlink_to("loop")
+    ends(capsys, 0, "report", folder)
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -415,3 +415,13 @@ def test_titles_are_shown_and_never_run(wiki, capsys):
     assert "&lt;img src=x onerror" in pages["rankings.html"]
     # Its pairs are JSON in a script; the page of the image was not drawn.
     assert "\\u003cscript\\u003ewindow.pwned" in pages["judge.html"]
+
+
+def test_a_proposed_command_quotes_the_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    documents = tmp_path / "my docs"
+    documents.mkdir()
+    for number in (1, 2):
+        (documents / f"{number}.md").write_text(f"Text {number} of no title.\n")
+    refused = small.ends(capsys, 2, "try", "my docs").err
+    assert "harness try 'my docs' -q" in refused
