@@ -142,7 +142,7 @@ REFUSED = [
     ("compare qrels first.run", "only one run"),
     ("compare RESULTS --baseline bm52", "(did you mean 'bm25'?)"),
     ("compare RESULTS -m RR --margin 5", "is larger than the measure's range (0 to 1)"),
-    ("compare RESULTS --margin -1", "error: --margin: -1.0 is not a number between"),
+    ("compare RESULTS --margin -1", "error: --margin: -1.0 is not a number above 0"),
     ("compare RESULTS --test T", "error: --test: unknown 'T' (did you mean 't'?)"),
     (
         "compare RESULTS --correction b",

@@ -64,7 +64,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"baseline": 3}, "baseline: is of type int"),
         ({"baseline": "c"}, "baseline: no run is called 'c'"),
         ({"margin": "x"}, "margin: 'x'"),
-        ({"margin": -1}, "margin: -1.0 is not a number between 1e-100"),
+        ({"margin": -1}, "margin: -1.0 is not a number above 0"),
         ({"margin": 5}, "margin: 5 is larger than the measure's range (0 to 1)"),
         ({"alpha": 3}, "alpha: 3.0 is not between 0.0001 and 0.5"),
         ({"test": "x"}, "test: 'x': should be 'wilcoxon', 'randomization' or 't'"),
