@@ -191,9 +191,9 @@ class Evaluation(BaseModel):
     leader_comparisons: Mapping[str, Comparison]
     """Each other retriever -> the leader's comparison (a) with it (b)."""
     queries_needed: Mapping[str, int | None]
-    """Retriever that is not worse, nor as good -> the queries that show `difference`.
+    """Retriever neither worse nor as good -> how many queries show `difference`.
 
-    Of clusters, how many. None if too few differ to know.
+    Clusters, if there are any. None if too few differ to know.
     """
     measured: bool
     """False if every score is 0: then there is no verdict."""

@@ -7,7 +7,6 @@ it is shown not to lose the margin, or if nothing changed: "not shown" is no pas
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -49,7 +48,7 @@ from harness.stats.paired_tests import (
     min_units_for_margin,
     non_inferiority_tests,
 )
-from harness.stats.settings import MIN_MARGIN, Settings, check_margin
+from harness.stats.settings import Settings, check_margin, margin_problem
 from retrievers.errors import InputError, NotConfirmed, Problem, did_you_mean
 
 CHALLENGER_ARM = "challenger"
@@ -143,9 +142,11 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         settings: the deciding test and the level; their margin is not used.
 
     Raises:
-        InputError: a margin that is not a finite number above 1e-100.
+        InputError: a margin that no test can have.
     """
-    _refuse_margin(margin)
+    problem = margin_problem(margin)
+    if problem:
+        raise InputError(Problem("margin", problem, "such as 0.02"))
     primary = scores.primary
     columns = scores.values[primary]
     units = scores.units
@@ -189,18 +190,6 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         alpha_spent=settings.alpha_spent,
         judged_by_people=settings.judged_by_people,
     )
-
-
-def _refuse_margin(margin: float) -> None:
-    """Refuse a margin that no test can have.
-
-    Raises:
-        InputError: it is not a finite number above 1e-100.
-    """
-    if not MIN_MARGIN < margin < math.inf:
-        limit = f"{MIN_MARGIN:g}" if 0 < margin <= MIN_MARGIN else "0"
-        problem = f"{margin} is not a finite number above {limit}"
-        raise InputError(Problem("margin", problem, "such as 0.02"))
 
 
 class GateArm(NamedTuple):

@@ -85,10 +85,8 @@ class Statistics:
         if not 0 < self.alpha < 1:
             problem = f"{self.alpha} is not between 0 and 1"
             yield _key_problem("alpha", problem, "0.05 is usual")
-        if self.margin is not None and not MIN_MARGIN < self.margin < MAX_MARGIN:
-            problem = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
-            if 0 < self.margin <= MIN_MARGIN:
-                problem = f"{self.margin} is too close to 0"
+        problem = "" if self.margin is None else margin_problem(self.margin)
+        if problem:
             yield _key_problem("margin", problem, "leave it out for none")
         if self.weight is not None and self.test == "wilcoxon":
             problem = "signed ranks have no weights"
@@ -184,6 +182,21 @@ def override_settings(
                 problem = problem._replace(where=f"{prefix}{name}")
             problems.append(problem)
         raise InputError(problems) from None
+
+
+def margin_problem(margin: float) -> str:
+    """Return why no test can have a margin, whatever the measure; "" if one can.
+
+    >>> margin_problem(0.02), margin_problem(1e-310)
+    ('', '1e-310 is too close to 0')
+    >>> margin_problem(-1)
+    '-1 is not a number above 0 and below 1e+100'
+    """
+    if 0 < margin <= MIN_MARGIN:
+        return f"{margin} is too close to 0"
+    if not MIN_MARGIN < margin < MAX_MARGIN:
+        return f"{margin} is not a number above 0 and below {MAX_MARGIN:g}"
+    return ""
 
 
 def check_margin(

@@ -4,6 +4,8 @@ it.
 
 from dataclasses import replace
 
+import numpy as np
+
 from harness.evaluation import compare as comparing
 from harness.evaluation.evaluate import conclude_scores
 from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
@@ -95,3 +97,12 @@ def at_level(name, rel):
         if is_supported
         else measure
     )
+
+
+def with_primary_alone(view):
+    """A report's view in which only the primary measure has values."""
+    values = {}
+    for measure, columns in view.scores.values.items():
+        undefined = {name: np.full(view.n, np.nan) for name in columns}
+        values[measure] = columns if measure == view.primary else undefined
+    return replace(view, scores=replace(view.scores, values=values))

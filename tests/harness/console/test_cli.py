@@ -155,7 +155,7 @@ REFUSED = [
     *(
         (
             f"gate RESULTS --baseline hashing --challenger bm25 --margin {margin}",
-            "is not a finite number above 0",
+            "is not a number above 0",
         )
         for margin in ("-1", "0", "nan", "inf")
     ),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness.evaluation.explain import explain_results
@@ -18,6 +17,7 @@ from harness.wording.conclusion import verdict_lines
 from harness.wording.explanation import explanation_sentences
 from tests.support import small, successes
 from tests.support.planted import QUOTED, planted_results
+from tests.support.scored import with_primary_alone
 
 
 @pytest.fixture(scope="module")
@@ -139,13 +139,7 @@ def test_a_slice_of_queries_with_claims_alone_has_its_group(view: View) -> None:
 
 
 def test_a_measure_without_a_value_is_a_dash_in_latex(view: View) -> None:
-    values = {
-        measure: columns
-        if measure == view.primary
-        else {name: np.full(view.n, np.nan) for name in columns}
-        for measure, columns in view.scores.values.items()
-    }
-    undefined = replace(view, scores=replace(view.scores, values=values))
+    undefined = with_primary_alone(view)
     leaderboard = latex_tables(undefined)[0].content
     assert "nan" not in leaderboard
     assert r"\textbf{--}" not in leaderboard

@@ -37,6 +37,7 @@ from harness.report.write import write_report
 from retrievers.errors import InputError
 from retrievers.types import Document, parse_facts
 from tests.support import hostile, small
+from tests.support.scored import with_primary_alone
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
@@ -589,13 +590,7 @@ def test_a_document_with_a_blank_title_has_the_start_of_its_text_as_heading():
 
 def test_a_measure_without_a_value_is_not_in_the_file_for_mteb(results):
     view = build_view(results)
-    values = {
-        measure: columns
-        if measure == view.primary
-        else {name: np.full(view.n, np.nan) for name in columns}
-        for measure, columns in view.scores.values.items()
-    }
-    undefined = replace(view, scores=replace(view.scores, values=values))
+    undefined = with_primary_alone(view)
     for file in mteb_results(undefined):
         (scores,) = json.loads(file.content)["scores"]["test"]
         numbers = [number for number in scores.values() if isinstance(number, float)]
