@@ -86,7 +86,7 @@ class SliceName:
         >>> SliceName("shared words", Condition.AT_MOST, 1 / 3).label
         'at most 0.3333'
         >>> SliceName("document length", Condition.AT_MOST, 12345.5).label
-        'at most 12345.5'
+        'at most 12346'
         >>> SliceName("digits", Condition.IS, True).label
         'yes'
         """
@@ -99,13 +99,8 @@ class SliceName:
 
 
 def limit_form(limit: float) -> str:
-    """Return the format of a limit: four digits, or one decimal from 1,000 on.
-
-    A whole number has all its digits.
-    """
-    if limit == int(limit):
-        return ".0f"
-    return ".4g" if abs(limit) < 1000 else ".1f"
+    """Return the format of a limit: four digits, or a whole number from 1,000 on."""
+    return ".0f" if abs(limit) >= 1000 or limit == int(limit) else ".4g"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,7 +93,7 @@ def finding_sentence(finding: SliceFinding, explanation: Explanation) -> str:
     gap = with_minus_sign(f"{finding.gap:+z.3f}")
     if finding.ci_low is not None and finding.ci_high is not None:
         level = f"{percent_text(explanation.level)} % interval"
-        ends = with_minus_sign(f"{finding.ci_low:+z.3f} to {finding.ci_high:+z.3f}")
+        ends = with_minus_sign(f"{finding.ci_low:+.3f} to {finding.ci_high:+.3f}")
         gap = f"{gap}, {level} {ends}"
     if finding.confirmed is not None:
         adverb = "" if finding.confirmed else "not "

@@ -156,7 +156,7 @@ def _pair_numbers(row: Comparison, settings: Settings) -> str:
     difference = f"{row.mean_difference:+z.4f}"
     if row.ci_low is not None and row.ci_high is not None:
         level = f"{percent_text(settings.level)} % interval of this pair"
-        difference += f" ({level} {row.ci_low:+z.4f} to {row.ci_high:+z.4f})"
+        difference += f" ({level} {row.ci_low:+.4f} to {row.ci_high:+.4f})"
     numbers = f"mean difference in {row.measure} {with_minus_sign(difference)}"
     numbers += f", adjusted p {p_phrase(row.p_adjusted)}"
     exact_p = row.p_wilcoxon_adjusted

@@ -505,7 +505,7 @@ def test_a_slice_has_a_phrase(
 
 def test_a_long_mean_length_has_its_digits() -> None:
     name = SliceName("document length", Condition.AT_MOST, 12345.5)
-    assert "(at most 12,345.5 characters on average)" in slice_phrase(name)
+    assert "(at most 12,346 characters on average)" in slice_phrase(name)
 
 
 def test_letters_of_marks_or_without_a_name_have_a_script() -> None:
