@@ -26,7 +26,7 @@ from harness.scoring.grades import (
 from harness.scoring.query_units import (
     QueryUnits,
     query_units,
-    refuse_absent_field,
+    refuse_absent_fields,
 )
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
@@ -43,7 +43,7 @@ class BuiltExperiment(NamedTuple):
     labels: GradedLabels
     """The labels of the data set after the grade rule."""
     units: QueryUnits
-    """What each graded query counts as in tests, in the order of query ids."""
+    """The cluster and the weight of each graded query, in the order of query ids."""
     retrievers: tuple[BuiltRetriever, ...]
     """The retrievers in the order in which they run: each after those that it uses."""
     count_tokens: TokenCounter
@@ -55,7 +55,8 @@ class BuiltExperiment(NamedTuple):
     find_missing_extras: Callable[[], set[str]]
     """Returns all missing extras (sets of optional packages) that it needs.
 
-    It is called only where one is missing: it looks at every file of the data set.
+    It is slow, since it looks at every file of the data set: call it only if an import
+    failed.
     """
 
     def with_claims(self, claims: Mapping[str, QueryClaims]) -> Self:
@@ -67,7 +68,8 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
     """Load an experiment's data set, grade its labels and build its retrievers.
 
     Raises:
-        InputError: every problem of the experiment and of its data, in one error.
+        InputError: the problems of the retrievers, of the budget, of the data set, and
+            the first of its labels, in one error.
     """
     find_missing_extras = partial(missing_extras, loaded)
     with all_extras_named(find_missing_extras):
@@ -77,10 +79,10 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
 def _build(
     loaded: LoadedExperiment, find_missing_extras: Callable[[], set[str]]
 ) -> BuiltExperiment:
-    """Build the parts one by one, and collect the problems of all of them.
+    """Build the parts one by one, and collect their problems.
 
     Retrievers are built first, since their filters name fields of the documents; their
-    problems come last all the same.
+    problems come last all the same. Filters are checked if every retriever was built.
     """
     in_file = partial(_problems_in_file, loaded)
     retriever_problems: list[Problem] = []
@@ -192,9 +194,9 @@ def _query_units(
     statistics = loaded.experiment.statistics
     graded_queries = [query for query in dataset.queries if query.id in labels.grades]
     graded_queries.sort(key=lambda query: query.id)
-    if not graded_queries and statistics.cluster is not None:
-        # A misspelt field is reported before there are labels.
-        refuse_absent_field(dataset.queries, statistics.cluster)
+    if not graded_queries:
+        # So misspelt fields are reported before there are labels.
+        refuse_absent_fields(dataset.queries, statistics.cluster, statistics.weight)
     return query_units(graded_queries, statistics.cluster, statistics.weight)
 
 

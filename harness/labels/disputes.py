@@ -1,4 +1,7 @@
-"""Pairs that judges dispute: people with people, or people with a model."""
+"""Pairs that judges dispute: people with people, or people with a model.
+
+Of judgments of one pair in several rounds, only those of the first count.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +16,7 @@ MIN_DISPUTE = 2
 
 
 class Dispute(NamedTuple):
-    """A pair with grades that differ by two or more."""
+    """A pair whose grades differ by two or more, of two people or of two labels."""
 
     query_id: str
     document_id: str
@@ -41,7 +44,7 @@ def people_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
 
 
 def _is_of_sample(judgment: Judgment) -> bool:
-    """Whether a person judged a pair of a sample."""
+    """Whether a person judged it, and not to settle a dispute."""
     return judgment.kind == "human" and judgment.design == "sample"
 
 
@@ -62,9 +65,11 @@ class _ModelDispute(NamedTuple):
 def model_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     """Return the pairs on which people and a model differ, largest difference first.
 
-    Documents that manipulate a model appear here. Of people, the grade counts that
-    labels get: the adjudicated one, else the lower median.
+    Among them are documents whose text told the model which grade to give. Of people,
+    and of several models, the grade counts that labels get: the adjudicated one, else
+    the lower median.
     """
+    # Those by `pool --next` of an earlier version make no labels.
     labelling = [judgment for judgment in judgments if judgment.design != "next"]
     disputes: list[_ModelDispute] = []
     for key, pair_judgments in group_by_pair(labelling).items():

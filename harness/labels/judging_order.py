@@ -47,7 +47,7 @@ class JudgeSignature(NamedTuple):
     judge: str
     kind: JudgeKind
     prompt: str
-    """Digest of the policy, or of the prompt."""
+    """Digest of the policy for people, or of the prompt for a model."""
 
 
 def judging_order(
@@ -56,8 +56,8 @@ def judging_order(
     """Return the pairs of a pool in the order of judging, some of them twice.
 
     The order is query by query, so that few queries are half done if a judge stops
-    early. A hash decides which share of the pairs (rounded up) is repeated, after three
-    further queries.
+    early. The share of repeated pairs is rounded up, and a hash decides which pairs;
+    each comes again after three further queries, or at the end.
     """
     pairs = round_pairs(pool, 1)
 

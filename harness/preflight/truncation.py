@@ -16,7 +16,7 @@ from retrievers.texts.chunking import Chunk, document_of_passage, passages_of
 from retrievers.types import Document
 
 MIN_TRUNCATED_DOCUMENT_SHARE = 0.05
-"""Share of documents that a model may cut off before it is a warning."""
+"""Share of documents from which, if a model cuts off more, it is a warning."""
 
 
 class TruncationEstimate(NamedTuple):
@@ -47,10 +47,10 @@ class TruncationEstimate(NamedTuple):
 def estimate_truncation(
     retrievers: Sequence[BuiltRetriever], documents: Sequence[Document]
 ) -> Iterator[TruncationEstimate]:
-    """Yield how far each encoder would read; nothing is loaded or sent.
+    """Yield how far each encoder would read; no model is loaded, and nothing is sent.
 
-    Encoders without a limit, and those whose files are not on this machine, are left
-    out.
+    Left out are encoders without a limit, or whose files are not on this machine;
+    retrievers that use another one's vectors; and documents cut by a user's function.
 
     Args:
         retrievers: of the experiment.
@@ -80,7 +80,7 @@ def _is_used_by(retriever: str, part: str, uses: Mapping[str, Sequence[str]]) ->
 
 
 def _known_limit(dense: Dense) -> int | None:
-    """The tokens that an encoder reads, if they can be known without its files."""
+    """Return the tokens that an encoder reads; None if it is left out."""
     if dense.reduction.derived_from or has_user_chunker(dense):
         return None
     return dense.encoder.token_limit if dense.encoder.at_hand else None

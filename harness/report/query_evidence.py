@@ -1,4 +1,4 @@
-"""The rankings of queries on a page."""
+"""What the cards of queries on a page show."""
 
 import base64
 import json
@@ -39,7 +39,10 @@ class QueryEvidence(NamedTuple):
     hits: tuple[tuple[int, ...], ...]
     """Retriever -> the numbers of its first documents."""
     labelled: tuple[LabelledDocument, ...]
-    """Its labelled documents, the highest grade first."""
+    """The documents that its card marks, the highest grade first.
+
+    Without labels, those that several retrievers found.
+    """
     pair: tuple[int, int]
     """The retrievers that are compared first; equal if there is only one."""
     properties: str
@@ -70,9 +73,9 @@ class Evidence:
     title: str
     """Name of the experiment."""
     section: str
-    """What an image shows, after the title."""
+    """The end of an image's caption, after the title: "where bm25 fails"."""
     measure: str
-    """"" without labels."""
+    """The measure's name; "" without labels."""
     query_count: int
     cutoff: int
     """Hits of each ranking."""
@@ -85,13 +88,13 @@ class Evidence:
     queries: tuple[QueryEvidence, ...]
     groups: tuple[EvidenceGroup, ...]
     key: str
-    """What the boxes mean."""
+    """The legend of the boxes around marked documents."""
 
     def as_record(self) -> dict[str, object]:
         """Return the fields as JSON has them.
 
-        The queries are columns, a list for each of their fields: packed, similar values
-        in a row are a sixth smaller.
+        The queries are columns, a list for each of their fields: with similar values
+        one after the other, the packed JSON is a sixth smaller.
         """
         record = asdict(self)
         del record["queries"]
@@ -111,8 +114,8 @@ def pack_json(content: object) -> str:
 
     `DecompressionStream("deflate")` reads it back.
 
-    >>> unpack_json(pack_json({"a": [1, "<"]}))
-    {'a': [1, '<']}
+    >>> unpack_json(pack_json({"a": [1, "é"]}))
+    {'a': [1, 'é']}
     """
     code = visible_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")))
     level = 9 if len(code) < FAST_COMPRESSION_LENGTH else 4
@@ -120,7 +123,7 @@ def pack_json(content: object) -> str:
 
 
 def unpack_json(text: str) -> Any:
-    """Return what `pack_json` packed."""
+    """Return what `pack_json` packed, control characters as visible ones."""
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
 

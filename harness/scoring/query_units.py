@@ -74,7 +74,7 @@ def query_clusters(
     if field is None and any(query.history for query in queries):
         field = CONVERSATION_FIELD
     if field is not None:
-        refuse_absent_field(queries, field)
+        _refuse_absent_field(queries, "cluster", field)
     leaders = _cluster_leaders(queries, field)
     members = Counter(leaders)
     if field is None and len(members) == len(queries):
@@ -86,12 +86,24 @@ def query_clusters(
     return tuple(names[leader] for leader in leaders)
 
 
-def refuse_absent_field(queries: Sequence[Query], field: str) -> None:
-    """Refuse a field that none of the queries has, if there are queries.
+def refuse_absent_fields(
+    queries: Sequence[Query], cluster: str | None, weight: str | None
+) -> None:
+    """Refuse fields that none of the queries has, if there are queries.
 
     Raises:
-        InputError: no query has it.
+        InputError: no query has the field of clusters, or the one of weights.
     """
+    problems: list[Problem] = []
+    for setting, field in (("cluster", cluster), ("weight", weight)):
+        if field is not None:
+            with collect_errors(problems):
+                _refuse_absent_field(queries, setting, field)
+    if problems:
+        raise InputError(problems)
+
+
+def _refuse_absent_field(queries: Sequence[Query], setting: str, field: str) -> None:
     if not queries or any(query.fields.get(field) for query in queries):
         return
     fields: set[str] = set()
@@ -99,7 +111,7 @@ def refuse_absent_field(queries: Sequence[Query], field: str) -> None:
         fields.update(query.fields)
     problem = f"{field!r} is a field of no query"
     remedy = did_you_mean(field, fields)
-    raise InputError(Problem("[statistics] cluster", problem, remedy))
+    raise InputError(Problem(f"[statistics] {setting}", problem, remedy))
 
 
 def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:

@@ -39,7 +39,7 @@ class UsualNames(NamedTuple):
     """The usual names of the files that are one part of a collection."""
 
     stems: tuple[str, ...]
-    """Of the name, which ends at its first dot, or of the top folder it is in."""
+    """The file's name up to its first dot, or the name of the top folder it is in."""
     suffixes: tuple[str, ...]
 
 
@@ -49,7 +49,7 @@ DOCUMENT_NAMES = UsualNames(
 TOPIC_NAMES = UsualNames(("topics", "queries"), (*TREC_SUFFIXES, ".topics", ".tsv"))
 QRELS_NAMES = UsualNames(("qrels", "qrel"), (*TREC_SUFFIXES, ".qrels", ".tsv"))
 DEFAULT_SPLIT = "test"
-"""The split of qrels that are read, if none is requested and there is one."""
+"""The split whose qrels are read, if no split is requested and a file has this one."""
 QRELS_COLUMNS = ("query_id", "doc_id", "score")
 TITLE_TAGS = ("TITLE", "HEADLINE", "HEAD")
 TAG_PATTERN = re.compile(r"<[^<>]*>")
@@ -57,8 +57,8 @@ INLINE_TAG = re.compile(
     r"</?(?:a|b|em|font|i|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>", re.IGNORECASE
 )
 """A tag that may be within a word: H<sub>2</sub>O."""
-JOINING_TAGS = re.compile(r"(?<=[^\s>])(?:<[^<>]*>)+(?=[^\s<])")
-"""Tags without space around them; without them, two words would be one."""
+SEPARATING_TAGS = re.compile(r"(?<=[^\s>])(?:<[^<>]*>)+(?=[^\s<])")
+"""Tags that alone stand between two words: a space takes their place."""
 TOPIC_NUMBER_LABEL = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
 """A word before the number of a topic, which is not part of it."""
 TOPIC_NUMBER_ATTRIBUTE = re.compile(
@@ -215,7 +215,7 @@ def _files_with_names(files: Files, usual_names: UsualNames) -> list[File]:
 def _document_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     """Yield one document per `<DOC>`: its DOCNO, its title or headline, its text.
 
-    A missing title, and a missing text (see `_main_text`), are empty.
+    A missing title is empty. Blank lines of a text are left out.
     """
     for file in files:
         for location, block in _blocks(file, "doc", problems):
@@ -248,7 +248,10 @@ def topic_rows(
 
 
 def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
-    """Yield one judgment per line; malformed lines become problems."""
+    """Yield one judgment per line, without its iteration.
+
+    Malformed lines become problems.
+    """
     for file in files:
 
         def add_problem(line: int, text: str, remedy: str, file: File = file) -> None:
@@ -264,7 +267,7 @@ def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
 def _topic_block_rows(file: File, part: str, problems: ReadProblems) -> Iterator[Row]:
     for location, block in _blocks(file, "top", problems):
         number = TOPIC_NUMBER_ATTRIBUTE.search(block)
-        id_ = number[1].strip() if number else _labelled_number(block)
+        id_ = number[1] if number else _labelled_number(block)
         text = _text_after_tag(block, part)
         # Topics of the Web tracks and of TREC-COVID call their title <query>.
         if not text and part == "title":
@@ -304,8 +307,8 @@ def is_qrels(file: File) -> bool:
 def is_topics(file: File) -> bool:
     """Whether a file has topics, or lines of id, tab and text.
 
-    It may have one query per line instead, or be a table. By its suffix, then its first
-    line.
+    Other files of queries are tables, or have a query per line without an id. The
+    suffix decides, then the first line.
     """
     if file.suffix not in TOPIC_NAMES.suffixes:
         return False
@@ -356,8 +359,9 @@ def _blocks(
             lines = []
         if not first_line:
             continue
-        lines.append(line)
-        if closing.search(line):
+        end = closing.search(line)
+        lines.append(line[: end.end()] if end else line)
+        if end:
             has_blocks = True
             yield SourceLocation(file.path, first_line), "\n".join(lines)
             first_line = 0
@@ -385,7 +389,7 @@ def _split_at(
     for number, line in lines:
         starts = [match.start() for match in opening.finditer(line)]
         for start, end in pairwise([0, *starts, len(line)]):
-            if start < end:  # nothing is before an element that begins the line
+            if start < end:  # else nothing is before an element at the line's start
                 yield NumberedLine(number, line[start:end])
 
 
@@ -424,7 +428,7 @@ def _without_tags(text: str) -> str:
     >>> _without_tags("<p>H<sub>2</sub>O &amp; air</p><p>rise</p>")
     'H2O & air rise'
     """
-    text = JOINING_TAGS.sub(" ", INLINE_TAG.sub("", text))
+    text = SEPARATING_TAGS.sub(" ", INLINE_TAG.sub("", text))
     return html.unescape(TAG_PATTERN.sub("", text)).strip()
 
 

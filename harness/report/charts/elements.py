@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def text_width(text: str) -> float:
-    """Return the largest width of a text in pixels, for the widest font of a page."""
+    """Return about the width of a text of 12 pixels in a wide font, in pixels."""
     return sum(map(_letter_width, text))
 
 

@@ -18,7 +18,7 @@ MAX_SWEEP_MAPS = 6
 MAX_SWEEP_ROWS = 20
 """Configurations in the table, at most."""
 SWEEP_SHADE_COUNT = 5
-"""Number of colours from the lowest to the highest cell."""
+"""Number of colours from the lowest to the highest mean."""
 
 
 class SweepRow(NamedTuple):
@@ -37,7 +37,9 @@ class SweepCell(NamedTuple):
     name: str
     mean: float
     shade: int
-    """0 for the lowest mean, SWEEP_SHADE_COUNT - 1 for the highest."""
+    """0 for the lowest mean of all configurations, those of other maps included;
+    SWEEP_SHADE_COUNT - 1 for the highest.
+    """
 
 
 class SweepMap(NamedTuple):
@@ -47,7 +49,7 @@ class SweepMap(NamedTuple):
     across: str
     columns: Sequence[str]
     rows: Mapping[str, Sequence[SweepCell | None]]
-    """Value of the axis `down` -> its cells; None for a pair that was not tried."""
+    """Label of a value of `down` -> its cells; None for a pair that was not tried."""
     fixed: str
     """The values of the other axes that have several; "" without any."""
 
@@ -111,7 +113,7 @@ def sweep_section(view: View) -> Section[SweepContext] | None:
 
 
 def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[SweepMap]:
-    """A map for each two axes, up to `MAX_SWEEP_MAPS`.
+    """A map for each two axes with several values, up to `MAX_SWEEP_MAPS`.
 
     Every other axis has the value of the chosen configuration.
     """
@@ -156,6 +158,7 @@ class _MapDrawer:
         }
         cells: dict[tuple[int, int], SweepCell] = {}
         for name, indices in self.sweep.configurations.items():
+            # Where several retrievers are swept, each may have axes of its own.
             if name not in self.means or indices.keys() != self.chosen.keys():
                 continue
             if fixed.items() <= indices.items():

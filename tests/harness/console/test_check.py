@@ -115,6 +115,16 @@ CLUSTERED_WITHOUT_LABELS = """[
             id="a cluster that only a query without labels has",
         ),
         pytest.param(
+            ("report = false", '[statistics]\ncluster = "topc"\nweight = "weigth"'),
+            '[{"id": "1", "query": "fruit", "topic": "food", "weight": "3"}]',
+            [
+                "cluster: 'topc' is a field of no query",
+                "weight: 'weigth' is a field of no query",
+                "did you mean 'weight'?",
+            ],
+            id="misspelt fields before there are labels",
+        ),
+        pytest.param(
             ("report = false", "[statistics]\nmargin = 5"),
             "",
             ["margin: 5 is larger than the measure's range (0 to 1)"],

@@ -204,6 +204,7 @@ def trec_dataset(folder: Path, files: dict[str, str], **parts: object) -> Datase
         DOCUMENTS.replace("\n", ""),
         DOCUMENTS.replace("<DOC>", '<doc id="1">'),
         DOCUMENTS.replace("wheels", "\n<P>\nwheels\n</P>\n"),
+        DOCUMENTS.replace("TEXT>", "P>").replace("</DOC>", "</DOC> not a document"),
     ],
 )
 def test_documents_in_other_lines_or_with_attributes_are_the_same(tmp_path, documents):
