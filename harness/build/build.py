@@ -22,6 +22,7 @@ from harness.scoring.grades import (
     ABSTAIN_MEASURE,
     GradedLabels,
     grade_measured_queries,
+    unmeasured_abstention,
 )
 from harness.scoring.query_units import (
     QueryUnits,
@@ -231,6 +232,4 @@ def _check_abstention(loaded: LoadedExperiment, labels: GradedLabels) -> None:
     """
     is_primary = loaded.question.primary.name == ABSTAIN_MEASURE
     if is_primary and labels.grades and not labels.unanswerable:
-        problem = "Abstain needs queries without an answer, and there are none"
-        remedy = 'mark them: "answerable": false'
-        raise InputError(Problem("primary", problem, remedy))
+        raise InputError(unmeasured_abstention("primary"))

@@ -27,7 +27,12 @@ from harness.notebook.document_values import (
 from harness.notebook.python_words import problems_without_options
 from harness.scoring.declared_settings import read_declared_settings
 from harness.scoring.scores import Scores
-from harness.scoring.trec_runs import ScoredRun, join_runs, score_run_in_memory
+from harness.scoring.trec_runs import (
+    ScoredRun,
+    join_runs,
+    refuse_abstain,
+    score_run_in_memory,
+)
 from harness.scoring.undeclared import undeclared_choices
 from harness.stats.looks import settings_at_look
 from harness.stats.settings import Settings, override_settings
@@ -121,7 +126,7 @@ def compare(
         InputError: there are fewer than two runs, or a name is no text; runs or qrels
             cannot be read; no query, or no hit, of a run has labels; no run has the
             baseline's name; there is no measure; a measure or a setting is unknown, or
-            a setting has an impossible value.
+            a setting has an impossible value; Abstain is a measure.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -134,6 +139,7 @@ def compare(
     parsed = parse_measure_list(measure_names(measures))
     if not parsed:
         raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))
+    refuse_abstain(parsed)
     parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
         # No retriever is at work: the stages are shown without a name.

@@ -165,6 +165,12 @@ def _with_queries_without_relevant(
     )
 
 
+def unmeasured_abstention(where: str) -> Problem:
+    """Return the problem that Abstain decides, and every query has an answer."""
+    problem = "Abstain needs queries without an answer, and there are none"
+    return Problem(where, problem, 'mark them: "answerable": false')
+
+
 def exponential_gains(grades: Grades) -> dict[str, dict[str, int]] | None:
     """Return the exponential gains 2^grade - 1; None if a grade is too high for them.
 

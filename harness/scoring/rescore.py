@@ -14,7 +14,12 @@ from harness.measures import Measure, QueryClaims, parse_measure
 from harness.records import Results
 from harness.records.judge_files import ANSWERS_FOLDER, read_passages, read_readings
 from harness.records.judge_readings import JudgeIdentity, claims_by_query
-from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels, grade_labels
+from harness.scoring.grades import (
+    ABSTAIN_MEASURE,
+    GradedLabels,
+    grade_labels,
+    unmeasured_abstention,
+)
 from harness.scoring.query_units import query_units
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
 from harness.scoring.scores import Scores
@@ -40,9 +45,12 @@ def rescore(
     Raises:
         InputError: the grade rule does not fit the labels or the measures; one of
             `queries` is not scored; a measure needs more hits than were stored, and
-            there were more, or claims or passages that were not stored.
+            there were more, or claims or passages that were not stored; Abstain
+            decides, and every query has an answer.
     """
     graded = _grade_stored_labels(results, measures, relevance)
+    if measures[0].name == ABSTAIN_MEASURE and not graded.unanswerable:
+        raise InputError(unmeasured_abstention(f"measure {ABSTAIN_MEASURE!r}"))
     if queries is not None:
         _refuse_unscored(queries, graded.grades)
         graded = graded._replace(

@@ -18,6 +18,7 @@ from harness.measures import Measure, MeasureValues, measure_rankings, measure_r
 from harness.measures.score import Grades, Precision
 from harness.measures.table import row_of
 from harness.scoring.conventions import RunConventions, counting_queries
+from harness.scoring.grades import ABSTAIN_MEASURE
 from harness.scoring.query_hits import HitKeeper, QueryHits, hits_by_query
 from harness.scoring.run_names import name_runs
 from harness.scoring.score_table import scores_from_columns
@@ -70,12 +71,14 @@ def score_trec_runs(
         conventions: which queries count, and how scores are compared.
 
     Raises:
-        InputError: a run is named twice; a measure needs groups; the qrels cannot be
-            read; with the problems of all runs: lines that cannot be read, no run with
-            a judged hit, a query in the conventions that is not judged.
+        InputError: a run is named twice; a measure needs groups, or queries that are
+            known to have no answer; the qrels cannot be read; with the problems of all
+            runs: lines that cannot be read, no run with a judged hit, a query in the
+            conventions that is not judged.
     """
     _refuse_repeated(runs)
     _refuse_groups(measures)
+    refuse_abstain(measures)
     judgments = read_qrels(qrels)
     scored_runs: list[ScoredRun] = []
     problems: list[Problem] = []
@@ -135,6 +138,18 @@ def _refuse_groups(measures: Sequence[Measure]) -> None:
     ]
     if problems:
         raise InputError(problems)
+
+
+def refuse_abstain(measures: Sequence[Measure]) -> None:
+    """Refuse Abstain: judgments alone do not say which queries have no answer.
+
+    Raises:
+        InputError: it is among the measures.
+    """
+    if any(measure.name == ABSTAIN_MEASURE for measure in measures):
+        problem = "qrels do not say which queries have no answer"
+        remedy = "leave it out, or run an experiment on a data set that marks them"
+        raise InputError(Problem(f"measure {ABSTAIN_MEASURE!r}", problem, remedy))
 
 
 def _hits_reader(

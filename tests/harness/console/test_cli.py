@@ -126,6 +126,14 @@ REFUSED = [
         "score qrels first.run -m P(groups='first')@1",
         "there are no AND/OR groups in TREC qrels",
     ),
+    (
+        "score qrels first.run -m Abstain",
+        "measure 'Abstain': qrels do not say which queries have no answer",
+    ),
+    (
+        "score RESULTS -m Abstain",
+        "measure 'Abstain': Abstain needs queries without an answer, and there are",
+    ),
     ("score qrels first.run --format csv --json", "cannot go with --format csv"),
     ("score RESULTS --grades binar", "is not a grade rule"),
     ("score RESULTS --grades [[1", "is not a grade rule"),
