@@ -13,9 +13,11 @@ from typing import NamedTuple
 from harness.build.build import BuiltExperiment, build
 from harness.dataset import Dataset, load_dataset
 from harness.dataset.choose_reader import find_data_folders
+from harness.dataset.columnar import WORKBOOK_SUFFIXES
 from harness.dataset.listing import list_files
 from harness.dataset.load import load_documents
-from harness.dataset.readers.markdown_folder import list_documents
+from harness.dataset.readers.markdown_folder import DOCUMENT_FORMATS, list_documents
+from harness.dataset.rows import TABLE_SUFFIXES
 from harness.experiment import LoadedExperiment, load
 from harness.init.template import NamedModel
 from harness.init.write_experiment import LANGUAGE_SAMPLE
@@ -194,6 +196,9 @@ def check_folder(documents: Path) -> None:
     Raises:
         InputError: there is no document, or one.
     """
+    single_formats = DOCUMENT_FORMATS.keys() - {*TABLE_SUFFIXES, *WORKBOOK_SUFFIXES}
+    if documents.is_file() and documents.suffix.lower() in single_formats:
+        refuse_single_document(1, documents)
     if not documents.is_dir() or find_documents(documents) != documents:
         return
     files = list_files(documents, gitignore=True)

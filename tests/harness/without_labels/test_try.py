@@ -228,11 +228,15 @@ def test_too_few_documents_are_one_sentence(files, message, tmp_path, capsys):
         (["wiki", "wiki"], "wiki: is a folder (a file of questions"),
         (["wiki", "-q", " "], "-q: is blank"),
         (["wiki", "--labels", "j.jsonl"], "wiki-try: has no questions yet"),
+        (["q.txt", "q.txt"], "q.txt: has one document: there is nothing to rank"),
+        (["page.md", "-q", "a b"], "page.md: has one document"),
         (["wiki", "--model", "opnai:x", "-q", "a b"], "opnai"),
     ],
 )
 def test_mistakes_are_one_sentence(wiki, words, message, capsys):
     Path("j.jsonl").write_text("")
+    Path("q.txt").write_text("what swims\n")
+    Path("page.md").write_text("# A page\n")
     refused = told(capsys, "try", *words, code=2)
     assert message in refused
     assert "Traceback" not in refused
