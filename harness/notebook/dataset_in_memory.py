@@ -5,7 +5,7 @@ opened like a data set of files. `rows_in_memory` reads texts and rows, and
 `document_values` reads labels.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,12 +37,19 @@ from harness.notebook.rows_in_memory import (
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import Qrels
 
+LABEL_KINDS = ("query_id", "label_query", "label_document", "grade")
+"""Kinds of columns that a frame of labels may have."""
 OpenSource = Callable[[DatasetReference], Source]
 """Opens a data set with what a reference declares of its columns and rows."""
 
 
 def source_in_memory(
-    documents: Any, queries: Any, qrels: Any, where: Conditions
+    documents: Any,
+    queries: Any,
+    qrels: Any,
+    *,
+    where: Conditions,
+    declared_kinds: Collection[str],
 ) -> OpenSource:
     """Return the opener of a data set in memory; each part may also be a path.
 
@@ -53,6 +60,8 @@ def source_in_memory(
         qrels: see `grades_in_memory`, or a table of labels; None: those in the rows of
             the queries, if any.
         where: column -> the values of the rows that are labels; empty if all rows are.
+        declared_kinds: kinds of columns whose names the reference declares; with one of
+            labels, a frame of labels is read as a table in a file is.
 
     Raises:
         InputError: one of them has another type, or the labels cannot be read.
@@ -63,8 +72,10 @@ def source_in_memory(
         raise InputError(Problem("queries", "is None", DOCUMENT_SHAPES))
     label_rows: RowSource | None = None
     grades: Qrels | None = None
-    if is_table_file(qrels):
-        label_rows = rows_of_files(File(Path(qrels)))
+    has_declared_columns = not set(declared_kinds).isdisjoint(LABEL_KINDS)
+    is_frame = hasattr(qrels, "columns") or hasattr(qrels, "column_names")
+    if is_table_file(qrels) or (has_declared_columns and is_frame):
+        label_rows = open_rows(qrels, "qrels")
     elif qrels is not None:
         grades = grades_in_memory(qrels, has_query_order=True, where=where)
 

@@ -7,7 +7,7 @@ like one of a file. Problems name the arguments in place of keys and options.
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +115,10 @@ def evaluate(
     statistics = dict(given_statistics)
     if margin is not None:
         statistics["margin"] = margin
-    dataset: dict[str, Any] = {
-        "path": _dataset_path(documents, queries, qrels, conditions)
-    }
+    path = _dataset_path(
+        documents, queries, qrels, where=conditions, declared_kinds=columns or ()
+    )
+    dataset: dict[str, Any] = {"path": path}
     if columns:
         dataset["columns"] = dict(columns)
     if conditions:
@@ -204,7 +205,12 @@ def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputE
 
 
 def _dataset_path(
-    documents: Any, queries: Any, qrels: Any, conditions: Conditions
+    documents: Any,
+    queries: Any,
+    qrels: Any,
+    *,
+    where: Conditions,
+    declared_kinds: Collection[str],
 ) -> str | NamedObject:
     """Return the `path` of the data set: that of a file, if one path is all there is.
 
@@ -212,5 +218,7 @@ def _dataset_path(
     """
     if queries is None and qrels is None and isinstance(documents, str | Path):
         return str(documents)
-    source = source_in_memory(documents, queries, qrels, conditions)
+    source = source_in_memory(
+        documents, queries, qrels, where=where, declared_kinds=declared_kinds
+    )
     return NamedObject(f"{OBJECT_PREFIX}documents and queries in memory", source)

@@ -261,3 +261,22 @@ def test_compare_takes_rows_of_one_kind_as_labels():
     )
     means = compared.summary.set_index("retriever")["mean"]
     assert means.to_dict() == {"a": 1.0, "b": 0.5}
+
+
+GRADED = pd.DataFrame(
+    [("q1", "a", 0, 2), ("q1", "b", 1, 0), ("q2", "b", 1, 1)],
+    columns=["topic", "page", "relevance", "by_ann"],
+)
+GRADED_COLUMNS = {"label_query": "topic", "label_document": "page"}
+
+
+def test_declared_columns_of_a_frame_of_labels_count():
+    columns = {**GRADED_COLUMNS, "grade": "by_ann"}
+    results = harness.evaluate(**{**TEXTS, "qrels": GRADED, "columns": columns})
+    assert results.queries["q1"].labels.grades == {"a": 2, "b": 0}
+
+
+def test_a_declared_column_that_a_frame_of_labels_lacks_is_refused():
+    columns = {**GRADED_COLUMNS, "grade": "by_bob"}
+    with pytest.raises(InputError, match="qrels:1: there is no column 'by_bob'"):
+        harness.evaluate(**{**TEXTS, "qrels": GRADED, "columns": columns})
