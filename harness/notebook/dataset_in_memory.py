@@ -14,7 +14,6 @@ from typing import Any
 from harness.dataset import DatasetReference, Labels, parse_reference
 from harness.dataset.choose_reader import open_source
 from harness.dataset.columns import Columns
-from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import (
     FunctionSource,
