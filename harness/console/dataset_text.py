@@ -67,7 +67,7 @@ def _label_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
         return
     fewer = f"{fewest:,} to " if fewest < most else ""
     relevant = count_of(most, "relevant document")
-    yield f"labels: {fewer}{relevant} per query (median {median:,})"
+    yield f"labels: {fewer}{relevant} per query (median {median:,g})"
     if summary.grades:
         grades = [f"{grade}: {count:,}" for grade, count in summary.grades]
         yield f"  grades: {', '.join(grades)}"

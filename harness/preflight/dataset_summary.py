@@ -1,9 +1,11 @@
 """A data set summarised."""
 
+import statistics
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +38,7 @@ class RelevantSpread(NamedTuple):
     """How many relevant documents queries have; all 0 if no query has one."""
 
     fewest: int
-    median: int
+    median: float
     most: int
 
 
@@ -135,10 +137,10 @@ def _count_labelled(dataset: Dataset) -> int:
 
 def _relevant_spread(dataset: Dataset) -> RelevantSpread:
     counts = [len(set(labels.relevant)) for labels in dataset.labels.values()]
-    counts = sorted(count for count in counts if count)
+    counts = [count for count in counts if count]
     if not counts:
         return RelevantSpread(0, 0, 0)
-    return RelevantSpread(counts[0], counts[len(counts) // 2], counts[-1])
+    return RelevantSpread(min(counts), statistics.median(counts), max(counts))
 
 
 def _count_languages(documents: Sequence[Document]) -> tuple[LanguageCount, ...]:

@@ -141,8 +141,8 @@ class PythonEncoder(Configured, Encoder):
         except (TypeError, ValueError, OverflowError):
             raise BackendError(
                 f"{self.call} returned no array of numbers: a model returns a vector "
-                "for each text; a search, which returns document ids, is "
-                "Function(search)"
+                "for each text, all of one length; a search, which returns document "
+                "ids, is Function(search)"
             ) from None
         is_matrix = vectors.ndim == 2 and len(vectors) == len(texts)
         if not is_matrix or not vectors.shape[1]:

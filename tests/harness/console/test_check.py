@@ -178,6 +178,13 @@ def test_check_describes_a_data_set(tmp_path):
     json.dumps(check_object(check_target(folder)))
 
 
+def test_the_median_of_two_queries_is_between_them(tmp_path):
+    grades = {"q1": {"car": 1}, "q2": {"boat": 1, "fish": 1}}
+    layouts.beir(tmp_path / "data", layouts.SMALL._replace(grades=grades))
+    lines = "\n".join(check_lines(check_target(tmp_path / "data")))
+    assert "labels: 1 to 2 relevant documents per query (median 1.5)" in lines
+
+
 @pytest.mark.parametrize(("comparisons", "alpha"), [(1, 0.05), (3, 0.01)])
 def test_the_detectable_difference_is_that_of_statsmodels(comparisons, alpha):
     """Against the power of the paired t-test."""
