@@ -5,7 +5,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-
 from typing import NamedTuple
 
 import numpy as np
