@@ -170,8 +170,22 @@ def detect_format(reference: DatasetReference, files: Files) -> str | None:
         raise InputError(Problem(reference.name, problem, remedy))
     for format_name in READERS_BY_FORMAT:
         if import_reader(format_name).matches(reference, files):
-            return format_name
+            is_outside = format_name == "markdown" and _is_around_data(reference, files)
+            return None if is_outside else format_name
     return None
+
+
+def _is_around_data(reference: DatasetReference, files: Files) -> bool:
+    """Whether all pages of a folder are in data sets below it, such as a README."""
+    data_folders = find_data_folders(reference.folder, files)
+    if not data_folders:
+        return False
+    outside = {
+        path: file
+        for path, file in files.items()
+        if not any(map(PurePosixPath(path).is_relative_to, data_folders))
+    }
+    return not import_reader("markdown").matches(reference, outside)
 
 
 def suggest_path(path: Path) -> str:
@@ -246,7 +260,9 @@ def _no_parts(reference: DatasetReference, files: Files) -> Problem:
 
 
 def find_data_folders(folder: Path, files: Files) -> list[str]:
-    """Return the folders in a folder that a reader reads, without those in them.
+    """Return the folders in a folder that may be data sets, without those in them.
+
+    A folder of pages alone is none: it may be a part of the documents.
 
     Args:
         folder: a folder, or an archive, in which no folder can be named: then none.
@@ -267,7 +283,12 @@ def find_data_folders(folder: Path, files: Files) -> list[str]:
 def _is_data_set(folder: Path) -> bool:
     reference = DatasetReference(folder)
     try:
-        return detect_format(reference, list_reference(reference)) is not None
+        files = list_reference(reference)
+        return not is_run_folder(folder) and any(
+            import_reader(format_name).matches(reference, files)
+            for format_name in READERS_BY_FORMAT
+            if format_name != "markdown"
+        )
     except InputError:
         return False
 

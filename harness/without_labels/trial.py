@@ -13,11 +13,9 @@ from typing import NamedTuple
 from harness.build.build import BuiltExperiment, build
 from harness.dataset import Dataset, load_dataset
 from harness.dataset.choose_reader import find_data_folders
-from harness.dataset.columnar import WORKBOOK_SUFFIXES
 from harness.dataset.listing import list_files
 from harness.dataset.load import load_documents
-from harness.dataset.readers.markdown_folder import DOCUMENT_FORMATS, list_documents
-from harness.dataset.rows import TABLE_SUFFIXES
+from harness.dataset.readers.markdown_folder import TEXT_SUFFIXES, list_documents
 from harness.experiment import LoadedExperiment, load
 from harness.init.template import NamedModel
 from harness.init.write_experiment import LANGUAGE_SAMPLE
@@ -191,13 +189,12 @@ def _build_trial(
 def check_folder(documents: Path) -> None:
     """Refuse a folder with too few documents before anything is written.
 
-    A table of documents is counted when it is read.
+    A table of documents is counted when it is read; a text file is one document.
 
     Raises:
         InputError: there is no document, or one.
     """
-    single_formats = DOCUMENT_FORMATS.keys() - {*TABLE_SUFFIXES, *WORKBOOK_SUFFIXES}
-    if documents.is_file() and documents.suffix.lower() in single_formats:
+    if documents.is_file() and documents.suffix.lower() in TEXT_SUFFIXES:
         refuse_single_document(1, documents)
     if not documents.is_dir() or find_documents(documents) != documents:
         return

@@ -8,6 +8,7 @@ people, whose lists are merged. `front_matter` reads the head of a text, and
 `dataset_folder` takes these documents beside tables of queries.
 """
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,7 +28,7 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
-from harness.dataset.query_tables import QueryTable, find_query_table
+from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
 from harness.dataset.reference import DatasetReference
@@ -50,6 +51,7 @@ from harness.dataset.usual_names import FIELDS_KIND
 from harness.dataset.written_values import decode_utf8
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.ids import to_nfc
+from retrievers.remedy import Remedy
 from retrievers.types import Document
 
 TEXT_SUFFIXES = {
@@ -105,9 +107,9 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     names = reference.queries or ("queries.json",)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
     query_rows = partial(_query_rows, query_files)
-    table = None if reference.queries or names[0] in files else find_query_table(files)
-    if table is not None:
-        query_rows = partial(_missing_queries, query_files[0], table)
+    if not reference.queries and names[0] not in files:
+        remedy = _missing_queries_remedy(reference.folder, files)
+        query_rows = partial(_missing_queries, query_files[0], remedy)
     columns = Columns(reference.columns)
     query_table = TableSource(
         document_rows=rows_of_files(),
@@ -262,11 +264,20 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
 
 
 def _missing_queries(
-    file: File, table: QueryTable, problems: ReadProblems
+    file: File, remedy: Remedy | str, problems: ReadProblems
 ) -> Iterator[Row]:
-    """Yield no row: another table may hold the queries, which is a problem."""
-    problems.add(file.path, "no such file", table.remedy())
+    """Yield no row: that there is no file of queries is a problem."""
+    problems.add(file.path, "no such file", remedy)
     return iter(())
+
+
+def _missing_queries_remedy(folder: Path, files: Files) -> Remedy | str:
+    """Return what may hold the queries, or else how to get some."""
+    table = find_query_table(files)
+    if table is not None:
+        return table.remedy()
+    path = shlex.quote(folder.as_posix())
+    return f"harness init {path} says what to write; without labels: harness try {path}"
 
 
 def _is_other_labeller(labeller: str, labellers: Collection[str]) -> bool:

@@ -723,15 +723,26 @@ def test_a_document_of_spans_has_all_its_passages(tmp_path):
     ("files", "message"),
     [
         ({}, "data: holds no documents (corpus.jsonl, tables"),
-        ({"a.md": "text"}, "queries.json: cannot be read: No such file"),
+        (
+            {"a.md": "text", "guides/b.md": "text"},
+            "queries.json: no such file (harness init {} says what to write; "
+            "without labels: harness try {})",
+        ),
+        (
+            {"inner/README.md": "text", "inner/corpus.jsonl": '{"_id": 1, "text": ""}'},
+            "is no data set, but its folder 'inner' may be one (name {}/inner)",
+        ),
     ],
-    ids=["empty", "documents alone"],
+    ids=["empty", "documents alone", "one folder too high"],
 )
 def test_a_folder_that_is_no_data_set_is_told_what_it_lacks(tmp_path, files, message):
-    (tmp_path / "data").mkdir()
+    folder = tmp_path / "data"
+    folder.mkdir()
     for file, text in files.items():
-        (tmp_path / "data" / file).write_text(text)
-    assert message in str(refusal(load_dataset, DatasetReference(tmp_path / "data")))
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text)
+    told = str(refusal(load_dataset, DatasetReference(folder)))
+    assert message.replace("{}", str(folder)) in told
 
 
 @pytest.mark.parametrize(
