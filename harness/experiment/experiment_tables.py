@@ -25,7 +25,16 @@ MIN_ALPHA = 0.0001
 """Drawn p-values have steps of 0.00001: a smaller level would rest on a few draws."""
 MAX_ALPHA = 0.5
 """An interval of less than 50 % confidence says nothing."""
-_SERVICE_KEYS = ("base_url", "key_name", "longest", "input_price", "output_price")
+_SERVICE_KEYS = (
+    "base_url",
+    "key_name",
+    "longest",
+    "concurrency",
+    "rpm",
+    "tpm",
+    "input_price",
+    "output_price",
+)
 _REFUSED_KEYS = {
     "lexical": ("model", *_SERVICE_KEYS),
     "nli": _SERVICE_KEYS,
@@ -138,7 +147,7 @@ class JudgeConfig(StrictTable):
         keys = [
             key
             for key in _REFUSED_KEYS[self.kind]
-            if getattr(self, key) not in ("", None)
+            if getattr(self, key) != type(self).model_fields[key].default
         ]
         if keys:
             raise ValueError(

@@ -248,6 +248,7 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
         ('[judge]\nkind = "lexical"\n', "", '[judge] kind = "lexical"'),
         ('kind = "lexical"', 'kind = "nli"', "model"),
         ('kind = "lexical"', 'kind = "lexical"\nmodel = "x"', "model"),
+        ('kind = "lexical"', 'kind = "lexical"\nrpm = 60', "rpm has no effect on"),
         (
             'kind = "lexical"',
             'kind = "openai"\nmodel = "x"\nthreshold = 0.5',
