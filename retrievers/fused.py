@@ -63,7 +63,7 @@ class Fused(Retriever):
     lowest of its hits. A hit with exactly this score adds 0."""
 
     def __post_init__(self) -> None:
-        """Check the options; `fuse` may be given any number of rankings."""
+        """Check the options; without parts `fuse` checks how many numbers there are."""
         if self.method not in get_args(FusionMethod):
             problem = f"{self.method!r} is not a method of fusion"
             remedy = did_you_mean(str(self.method), get_args(FusionMethod))
@@ -136,7 +136,8 @@ class Fused(Retriever):
         place in the same document are one.
 
         Raises:
-            InputError: no hit of a ranking is above its `minimum`, but some are below.
+            InputError: there are not as many rankings as `weights` or `minimum`; or no
+                hit of a ranking is above its `minimum`, but some are below.
 
         >>> a, b = ranked(["x", "y"], [2, 1]), ranked(["y", "z"], [9, 8])
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in Fused(()).fuse([a, b], 2)]
@@ -145,6 +146,9 @@ class Fused(Retriever):
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in convex.fuse([a, b], 3)]
         [('y', 0.875), ('z', 0.666667), ('x', 0.25)]
         """
+        check_fusion_numbers(
+            self.method, self.weights, self.minimum, part_count=len(rankings)
+        )
         fused = ranked(*self._sum_points(rankings), depth)
         passage_lists: list[tuple[Passage, ...]] = []
         for ranking in rankings:

@@ -156,7 +156,7 @@ class KnownDocuments:
     _title_owners: dict[bytes, str] = field(default_factory=dict)
     """Digest of a title -> the document that has it; "" if several have it."""
     _paths: _DocumentPaths | None = None
-    """Computed when it is first needed."""
+    """Computed when it is first needed, after the last `add`."""
 
     def add(self, id_: str, title: str = "") -> None:
         """Add a document."""
@@ -210,8 +210,8 @@ class KnownDocuments:
     def _match_separately(self, name: str, paths: _DocumentPaths) -> IdMatch | None:
         """Return the document that an id means if other ids are not considered."""
         # The first way that fits decides, and an id that fits several documents by it
-        # means none: the path of a document, such a path with folders before it, or
-        # without its first folders.
+        # means none: the path of a document, such a path with folders before it or
+        # without its first folders, a number, a title.
         path = without_suffix(name)
         if path in paths.whole:
             return paths.match(path, "file name")

@@ -51,7 +51,7 @@ class DialogueResult(NamedTuple):
 class Dialogue:
     """Leads a model to the answer of one query, or to a limit.
 
-    It returns the next `request` and receives the reply, so that many dialogues can
+    It only has the next `request`, and receives the reply, so that many dialogues can
     wait for their replies at once.
 
     Args:
