@@ -253,6 +253,7 @@ class BM25(Configured, Retriever):
         language = self._language or ""
         if self._language is None and index.terms:
             language = _detect_stemming(sample)
+        # Without a language, `_stem_words` changes the dotless i alone.
         if language or any(DOTLESS_I in word for word in index.vocabulary):
             index = _stem_words(index, language)
         if sum(map(len, index.terms)) <= MAX_SHARED_TERMS:

@@ -163,7 +163,7 @@ class Filtered(Retriever):
         hits = []
         for hit in ranking:
             row = self._rows.get(hit.doc_id)
-            if row is not None and matches[row]:
+            if row is not None and matches[row]:  # None: no document has this id
                 hits.append(hit)
         matching = ranked(
             [hit.doc_id for hit in hits], [hit.score for hit in hits], depth

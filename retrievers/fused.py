@@ -274,7 +274,7 @@ def _scale_by_distribution(scores: Floats) -> list[float]:
     if len(scores) < 2 or scores[0] == scores[-1]:
         return [0.5] * len(scores)
     deviation = float(scores.std(ddof=1))
-    if not deviation:
+    if not deviation:  # the squares of tiny differences are 0
         return [0.5] * len(scores)
     low = float(scores.mean()) - 3 * deviation
     return [(score - low) / (6 * deviation) for score in scores.tolist()]

@@ -374,6 +374,7 @@ def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
     lower_scores = float(scores.min()) - step * np.arange(1, unscored_count + 1)
     all_scores = np.concatenate([scores, lower_scores])
     reranked = ranked(candidates.doc_ids, round_scores(all_scores))
+    reranked = reranked.with_trace(candidates.trace)
     if candidates.passages is None:
         return reranked
     return reranked.with_passages(_order_by_document(candidates.passages, reranked))

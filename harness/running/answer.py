@@ -94,6 +94,7 @@ def answer_queries(
     key = (id(retriever), built.conversation, state.trial)
     if key in state.results:
         result = state.results[key]
+        # The counts of a later trial include those of the first.
         if state.trial == 1:
             result = replay_costs(result, meter)
         return ReplayableResult(retriever, result)

@@ -26,8 +26,9 @@ FORM_PROMPT = (
     "That is not in form: call one of the tools; end by calling `answer` with "
     '{"doc_ids": ["…"]}.'
 )
-MIN_CALLS = 2
-"""Requests of a query, at least: one for an answer, one more if it is out of form."""
+ANSWER_CALLS = 2
+"""The last requests of a query allow only an answer: two, in case that one is out of
+form."""
 
 
 class DialogueLimits(NamedTuple):
@@ -51,8 +52,8 @@ class DialogueResult(NamedTuple):
 class Dialogue:
     """Leads a model to the answer of one query, or to a limit.
 
-    It only has the next `request`, and receives the reply, so that many dialogues can
-    wait for their replies at once.
+    It makes the next `request`, and receives the reply, so that many dialogues can wait
+    for their replies at once.
 
     Args:
         query_text: the query.
@@ -108,7 +109,7 @@ class Dialogue:
     @property
     def _had_to_answer(self) -> bool:
         """Whether the request of the last reply had only the answer as a tool."""
-        return len(self._replies) > self._limits.calls - MIN_CALLS
+        return len(self._replies) > self._limits.calls - ANSWER_CALLS
 
     def _advance(self) -> None:
         """Make the next request, unless a limit is reached."""
@@ -117,7 +118,7 @@ class Dialogue:
             # The last replies were to be an answer: none of them was one in form.
             self._end([], "form")
             return
-        must_answer = number > self._limits.calls - MIN_CALLS
+        must_answer = number > self._limits.calls - ANSWER_CALLS
         request = self._next_request(must_answer=must_answer)
         if self._exceeds_tokens(request):
             self._end(self._met_documents(), "tokens")

@@ -20,6 +20,7 @@ from retrievers.reranked import rank_reranked_first
 from retrievers.retriever import Retriever
 from retrievers.texts.chunking import Chunk, cut_document, passage_spans
 from retrievers.texts.context_tokens import context_token_counter
+from retrievers.trace import Trace
 from tests.support.small import module, refusal
 
 TEXT = (
@@ -149,6 +150,14 @@ def test_a_reranker_takes_passages_along_with_their_documents() -> None:
         ("a", 0, 9),
         ("a", 9, 18),
     ]
+
+
+def test_a_reranked_agent_keeps_what_it_did() -> None:
+    import numpy as np
+
+    trace = Trace((), calls=1, tokens=2, usd=0.0, seconds=0.1, end="answer")
+    candidates = ranked(["a", "b"], [3, 2]).with_trace(trace)
+    assert rank_reranked_first(candidates, np.array([0.1, 0.9])).trace == trace
 
 
 def test_a_filter_applies_to_passages() -> None:
