@@ -166,7 +166,7 @@ class AnswerFacts:
     """What a run noticed about a retriever's answers."""
 
     passages: str = ""
-    """What counts as its passages, if it did not return them itself."""
+    """What counts as its passages (whole documents), if it did not return any."""
     trials: int | None = None
     """How often a retriever was run that may answer differently each time."""
     compared: int | None = None
@@ -482,9 +482,9 @@ class _SplitFacts(NamedTuple):
     """Stored texts in two parts."""
 
     first: _StoredTexts
-    """Those up to the last setting of a model."""
+    """Texts up to the last setting of a model."""
     later: _StoredTexts
-    """Those from the first key of KEYS_BEHIND_SETTINGS, or of a reranker, on."""
+    """Texts from the first key of KEYS_BEHIND_SETTINGS, or of a reranker, on."""
 
 
 def _take_model(first: _StoredTexts, later: _StoredTexts) -> ModelFacts:

@@ -171,7 +171,8 @@ class KnownDocuments:
         """Return the documents that some ids mean; ids that mean none are left out.
 
         The ids are matched together: a folder that all of them begin with is ignored
-        if nothing else helps, and two folders before the same name mean no document.
+        if nothing else helps, and ids with different folders before the path of one
+        document mean none.
 
         >>> known = KnownDocuments({"hr/leave", "hr/pay", "it/vpn"})
         >>> matches = known.match(["docs/hr/leave.md", "vpn.md", "it/pay"])
@@ -283,7 +284,7 @@ def _unique_match(document: str, matched_by: str) -> IdMatch | None:
 
 
 def _without_ambiguous_folders(matches: dict[str, IdMatch]) -> dict[str, IdMatch]:
-    """Return matches, except of ids of which several mean one document by a folder."""
+    """Return matches, without those by a folder if several have the same document."""
     folder_counts = Counter(
         match.document for match in matches.values() if match.matched_by == "folder"
     )

@@ -40,7 +40,7 @@ class EmbeddingTask(NamedTuple):
     """The table of the encoder, with which another process builds it again."""
     role: Role
     sources: tuple[ReadTexts, ...]
-    """Of documents one for each `PassageChoice`, of queries one."""
+    """One for each `PassageChoice` of documents; one for all queries."""
 
 
 class PassageChoice(NamedTuple):

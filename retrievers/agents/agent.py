@@ -127,7 +127,7 @@ class Agent(Retriever):
         return Dialogue(query.text, use, self.toolbox.definitions, self.limits)
 
     def _exchange(self, dialogues: Sequence[Dialogue], meter: Meter) -> None:
-        """Let each dialogue that waits have one reply, from the cache or the model.
+        """Give one reply to each dialogue that waits, from the cache or the model.
 
         Replies are handed on in this thread: a dialogue then uses tools, and the cache
         belongs to this thread.
