@@ -13,7 +13,7 @@ from retrievers.agents.tool_model import (
 )
 from retrievers.agents.tool_table import ANSWER, ANSWER_TOOL, ToolDefinition
 from retrievers.agents.toolbox import ToolResult
-from retrievers.ids import hit_id
+from retrievers.ids import CONTROL_CHARACTERS, hit_id
 from retrievers.trace import AgentEnd, ToolUse, Trace
 
 SYSTEM_PROMPT = (
@@ -209,8 +209,13 @@ def _ids_in(arguments: str) -> list[str] | None:
     if not isinstance(listed, list):
         return None
     doc_ids = [hit_id(id_) for id_ in listed]
-    valid_ids = [doc_id for doc_id in doc_ids if doc_id is not None and doc_id.strip()]
+    valid_ids = [doc_id for doc_id in doc_ids if doc_id and _is_possible_id(doc_id)]
     return _distinct(valid_ids) if len(valid_ids) == len(doc_ids) else None
+
+
+def _is_possible_id(doc_id: str) -> bool:
+    """Whether a document may have this id; `match_hit_ids` refuses any other."""
+    return bool(doc_id.strip()) and not CONTROL_CHARACTERS.search(doc_id)
 
 
 def _distinct(doc_ids: Iterable[str]) -> list[str]:

@@ -162,6 +162,12 @@ def late_form(dialogue: Dialogue) -> Reply:
     return Reply(tool="answer", arguments="{doc_ids: fish}")
 
 
+def odd_id(dialogue: Dialogue) -> Reply:
+    if "not in form" in dialogue.last:
+        return uses("answer", doc_ids=["fish"])
+    return uses("answer", doc_ids=["fish\nswim"])
+
+
 def mistaken(dialogue: Dialogue) -> Reply:
     """Wrong tools and arguments are told to the model."""
     turns = [
@@ -185,6 +191,7 @@ def mistaken(dialogue: Dialogue) -> Reply:
         (endless, "calls = 3\n", 2, ("fish",), "calls"),
         (out_of_form, "", 2, (), "form"),
         (late_form, "", 2, ("fish",), "answer"),
+        (odd_id, "", 2, ("fish",), "answer"),
         (mistaken, "", 6, ("fish",), "answer"),
     ],
 )
