@@ -132,8 +132,8 @@ class Fused(Retriever):
         """Fuse rankings of one query.
 
         A document's score is the weighted sum of its points in each ranking. If all
-        rankings have passages, these are fused by the same rule: passages with the same
-        place in the same document are one.
+        rankings with hits have passages, these are fused by the same rule: passages
+        with the same place in the same document are one.
 
         Raises:
             InputError: there are not as many rankings as `weights` or `minimum`; or no
@@ -150,11 +150,10 @@ class Fused(Retriever):
             self.method, self.weights, self.minimum, part_count=len(rankings)
         )
         fused = ranked(*self._sum_points(rankings), depth)
-        passage_lists: list[tuple[Passage, ...]] = []
-        for ranking in rankings:
-            if ranking.passages is None:
-                return fused
-            passage_lists.append(ranking.passages)
+        with_hits = [ranking for ranking in rankings if len(ranking)]
+        if not with_hits or any(ranking.passages is None for ranking in with_hits):
+            return fused
+        passage_lists = [ranking.passages or () for ranking in rankings]
         return fused.with_passages(self._fuse_passages(passage_lists, depth))
 
     def _fuse_passages(

@@ -134,6 +134,13 @@ def test_a_fusion_with_a_part_without_passages_has_none() -> None:
     assert Fused(()).fuse([cut, ranked(["a"], [1])], 3).passages is None
 
 
+@pytest.mark.parametrize("method", ["rrf", "dbsf", "convex"])
+def test_a_fusion_with_a_part_without_hits_has_the_passages_of_others(method) -> None:
+    cut = ranked(["a"], [1]).with_passages([Passage("a", 0, 9, 3, 1)])
+    fused = Fused((), method).fuse([ranked([], []), cut], 3)
+    assert [passage[:3] for passage in fused.passages or ()] == [("a", 0, 9)]
+
+
 def test_a_reranker_takes_passages_along_with_their_documents() -> None:
     passages = [
         Passage("a", 0, 9, 3, 3),
