@@ -1,4 +1,4 @@
-"""The kinds of retrievers with their classes."""
+"""The kinds of models, stores, retrievers, each with its class."""
 
 import importlib
 import sys
@@ -82,7 +82,8 @@ def __getattr__(name: str) -> type:
 def _kinds(part: str) -> dict[str, str]:
     """Return all kinds of a part with their classes.
 
-    Other packages add kinds with entry points, such as `retriever_harness.encoders`.
+    Other packages add kinds with entry points, such as `retriever_harness.encoders`;
+    they cannot replace those of this one.
     """
     installed = _installed_kinds(part, tuple(sys.path))
     return {point.name: point.value for point in installed} | KIND_TABLES[part]
@@ -100,7 +101,7 @@ def is_built_in(cls: type) -> bool:
 
 
 def kind_of(cls: type) -> str:
-    """Return the kind of a class of models or retrievers in an experiment file.
+    """Return the kind of a class of models, stores or retrievers in an experiment file.
 
     Raises:
         InputError: it has none.
@@ -120,9 +121,10 @@ def kind_of(cls: type) -> str:
 
 @lru_cache(maxsize=4)
 def _installed_kinds(part: str, folders: tuple[str, ...]) -> EntryPoints:
-    """Return the entry points of other packages, for the folders of `sys.path`.
+    """Return the entry points of other packages.
 
-    They are read once: it takes 15 ms, and every table of an experiment needs them.
+    They are read once for these folders, those of `sys.path`: it takes 15 ms, and every
+    table of an experiment needs them.
     """
     return entry_points(group=f"retriever_harness.{part}s")
 

@@ -31,7 +31,7 @@ class _StoredAnswer(NamedTuple):
 class AskedService(ExternalRetriever):
     """Asks a service for the hits of each query, and stores its answers in the cache.
 
-    If a search fails because of what they hold, they are removed from it.
+    Answers because of which a search fails are removed from it.
     """
 
     expands: ClassVar[bool] = True
@@ -123,7 +123,7 @@ class AskedService(ExternalRetriever):
         ]
         self._note_returned(score_lists, meter)
         rankings = [ranked(answer.ids, answer.scores, depth) for answer in answers]
-        return self._recognised(rankings, meter)
+        return self._with_document_ids(rankings, meter)
 
     def _cache_name(self, depth: int, trial: int) -> str:
         """Return what answers are stored under, besides the query."""
@@ -133,7 +133,7 @@ class AskedService(ExternalRetriever):
     def count_cached(
         self, texts: Sequence[str], depth: int, cache: Cache, trial: int
     ) -> int:
-        """Return how many queries have an answer in a cache; nothing is sent."""
+        """Return how many distinct queries a cache has answers to; nothing is sent."""
         keys = text_keys(self._cache_name(depth, trial), "query", texts)
         return sum(1 for _ in cache.get_texts(keys))
 

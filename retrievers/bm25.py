@@ -39,7 +39,8 @@ DOTLESS_I = "\u0131"
 MAX_SHARED_TERMS = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
 MAX_K1 = 1_000_000
-"""Terms saturate long before; far larger values overflow, and nothing is found."""
+"""From far smaller values on no term saturates any more; far larger ones overflow, and
+nothing is found."""
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ class BM25(Configured, Retriever):
     with `by` and `call` as an encoder's; a document is worth its best one, and words
     are as rare as they are among passages."""
     _language: str | None = None
-    """The language of stemming; None until it is detected."""
+    """The language of stemming; "" for none; None until it is detected."""
     _stem: Callable[[str], str]
     _conditions: tuple[Condition, ...] = ()
     _index: _WordIndex
@@ -90,7 +91,7 @@ class BM25(Configured, Retriever):
     _passage_places: PassagePlaces | None = None
 
     def model_post_init(self, _: object) -> None:
-        """Check the names of languages."""
+        """Check the names of languages, and that the passages need no encoder."""
         self._language = self.stemming
         if self.stemming is None:
             load_language_model()  # on another core, while the documents are read
@@ -98,6 +99,9 @@ class BM25(Configured, Retriever):
         if self.chunk is not None and self.chunk.unit == "tokens":
             problem = "BM25 has no tokens of an encoder"
             raise InputError(Problem("chunk.unit", problem, "leave it out"))
+        if self.chunk is not None and self.chunk.late:
+            problem = "BM25 has no vectors of an encoder"
+            raise InputError(Problem("chunk.late", problem, "leave it out"))
 
     @property
     def answers_here(self) -> bool:
@@ -106,7 +110,7 @@ class BM25(Configured, Retriever):
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a ranking, except the documents."""
+        """All that changes a ranking, except the documents and the conditions."""
         stemming = "by language"
         if self._language is not None:
             stemming = self._language or "none"
@@ -120,7 +124,7 @@ class BM25(Configured, Retriever):
 
     @property
     def facts(self) -> RetrieverFacts:
-        """What the manifest records: all that changes a ranking, and the price, 0."""
+        """What the manifest records: fingerprint, stemming, conditions, the price 0."""
         words = "not stemmed"
         if self._language:
             words = f"stemmed as {self._language.capitalize()}"
@@ -249,6 +253,7 @@ class BM25(Configured, Retriever):
         language = self._language or ""
         if self._language is None and index.terms:
             language = _detect_stemming(sample)
+        # Without a language, `_stem_words` changes the dotless i alone.
         if language or any(DOTLESS_I in word for word in index.vocabulary):
             index = _stem_words(index, language)
         if sum(map(len, index.terms)) <= MAX_SHARED_TERMS:
@@ -344,7 +349,8 @@ def queries_without_shared_word(
 ) -> list[str]:
     """Return the ids of queries whose words are in no document, as BM25 counts words.
 
-    The documents are read until every query shares a word with one of them.
+    A query without a word is one of them. The documents are read until every query
+    shares a word with one of them.
 
     Args:
         queries: the queries.

@@ -65,7 +65,7 @@ class CachedModel(NamedTuple):
     fingerprint: str
     rows: int
     bytes: int
-    """Of vectors, scores or replies, without keys."""
+    """Bytes of the vectors, scores or replies, without keys."""
 
 
 class _Row(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ class Condition(NamedTuple):
     values: tuple[str, ...] = ()
     """Fixed values; empty if the value is in a field of the query."""
     query_field: str = ""
+    """The field of the query that has the value; "" with fixed values."""
 
 
 GivenConditions = Mapping[str, Any] | Sequence[Condition]
@@ -48,7 +50,8 @@ def read_conditions(conditions: GivenConditions) -> tuple[Condition, ...]:
     """Return the conditions that are given in Python.
 
     Raises:
-        InputError: they are neither, or as by `parse_conditions`.
+        InputError: they are neither, or as by `parse_conditions`; or a field has
+            several conditions, which no table can have.
     """
     if isinstance(conditions, Mapping):
         return tuple(parse_conditions(conditions))
@@ -56,6 +59,10 @@ def read_conditions(conditions: GivenConditions) -> tuple[Condition, ...]:
     if not are_several or not all(map(_is_condition, conditions)):
         problem = f"{conditions!r} is no table of fields"
         raise InputError(Problem("filter", problem, '{"language": "ja"}'))
+    for field, count in Counter(part.field for part in conditions).items():
+        if count > 1:
+            problem = f"has {count} conditions"
+            raise InputError(Problem(f"filter.{field}", problem, "give one"))
     return tuple(conditions)
 
 

@@ -29,7 +29,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.facts import RetrieverFacts, VectorFacts
 from retrievers.identity import collection_content
 from retrievers.meter import Meter
-from retrievers.model import Encoder, is_model, model_facts
+from retrievers.model import Encoder, is_encoder, model_facts
 from retrievers.options.placeholders import instantiate, redact_url_users
 from retrievers.options.python_objects import encoder_table
 from retrievers.options.tables import validated
@@ -76,7 +76,8 @@ class Dense(Retriever):
         conditions: what queries require of documents, as for `Filtered`; empty if all
             are searched.
         reduction: the smaller vectors that are computed from the encoder's, if any.
-        name: the name of its collection in memory, and of a server's retries.
+        name: keeps its collection in memory, and its connection to a server, apart from
+            those of the run's other retrievers.
 
     >>> model = "sentence-transformers/all-MiniLM-L6-v2"
     >>> Dense(model, chunk={"size": 800}).to_config()["chunk"]
@@ -94,7 +95,7 @@ class Dense(Retriever):
         name: str = "vectors",
     ) -> None:
         self._encoder_source = encoder
-        self._encoder: Encoder | None = encoder if is_model(encoder) else None
+        self._encoder: Encoder | None = encoder if is_encoder(encoder) else None
         _refuse_late_chunking(encoder, chunk)
         self._chunk = chunk
         self._store_source = store
@@ -107,7 +108,7 @@ class Dense(Retriever):
         self._numbers_per_text = 0.0
         """Numbers of the vectors of a document, or passage, on average."""
         self._dimensions = 0
-        """Of the vectors that were searched last; 0 before a search."""
+        """Dimensions of the vectors that were searched last; 0 before a search."""
         self._numbers_per_query = 0.0
         self._location_facts = VectorFacts()
         """Where the vectors are, and how they are searched; set with the collection."""
@@ -190,8 +191,8 @@ class Dense(Retriever):
         documents = self._with_resources(documents)
         cuts_by_tokens = self.chunks is not None and self.chunks.unit == "tokens"
         if cuts_by_tokens and not self.encoder.at_hand:
-            # Loads the model: its tokenizer, not an estimate, must cut the documents.
-            _ = self.encoder.concurrency
+            # Its tokenizer, not an estimate, must cut the documents.
+            self.encoder.load()
         self._embedder = Embedder(
             self.encoder,
             self._run_resources.cache,
@@ -333,7 +334,7 @@ class Dense(Retriever):
         *,
         meter: Meter,
     ) -> None:
-        """Count the hits that an approximate search shares with an exact one."""
+        """Count the hits of the first queries that an exact search has, too."""
         compared = slice(MAX_COMPARED_QUERIES)
         approximate_rankings = rankings[compared]
         with meter.stage("search-exact", total=len(approximate_rankings)):
@@ -358,7 +359,7 @@ class Dense(Retriever):
     def _fresh(self) -> bool:
         """Whether the collection is built again even if it is finished.
 
-        What an encoder without a complete fingerprint embedded earlier may differ.
+        Earlier vectors of an encoder without a complete fingerprint may be others.
         """
         return self._run_resources.fresh or not self.encoder.is_cacheable
 
@@ -445,7 +446,7 @@ def _refuse_late_chunking(
         is_late = bool(chunk.get("late"))
     if not is_late:
         return
-    if is_model(encoder):
+    if is_encoder(encoder):
         is_able = type(encoder).supports_late_chunking and encoder.has_token_vectors
     else:
         kind = encoder_class(encoder_table(encoder).get("kind", ""))
@@ -470,7 +471,10 @@ def _store_options(store: StoreOptions | Mapping[str, Any] | str) -> StoreOption
 def _count_shared_hits(
     approximate: Sequence[Ranking], exact: Sequence[Ranking], depth: int, meter: Meter
 ) -> None:
-    """Count exact hits, and those that an approximate search has: to 10, to depth."""
+    """Count exact hits, and how many of them the approximate ones are.
+
+    Both to rank 10, and to `depth`.
+    """
     counts = {"texts": len(exact)}
     for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
         exact_count = 0

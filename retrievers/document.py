@@ -29,14 +29,17 @@ class Document:
 
     @property
     def content(self) -> str:
-        """The text for encoders and BM25: title + " " + text, stripped; or the text."""
+        """The text for encoders and BM25: title + " " + text, stripped.
+
+        Without a title it is the text as it is.
+        """
         if not self.title:
             return self.text
         return f"{self.title} {self.text}".strip()
 
 
 class _SampledDocument(NamedTuple):
-    """A document with its rank in the sample and its position in the corpus."""
+    """A document with the hash that selects it and its position in the corpus."""
 
     id_hash: bytes
     position: int
@@ -46,9 +49,9 @@ class _SampledDocument(NamedTuple):
 def sample_documents(
     documents: Iterable[Document], *, seed: int = 0, size: int = CORPUS_SAMPLE_SIZE
 ) -> list[Document]:
-    """Return the documents with the smallest hashed ids, in the corpus's order.
+    """Return the `size` documents with the smallest hashed ids, in the corpus's order.
 
-    The same documents in another order give the same sample.
+    A corpus in another order gives the same documents; a smaller one gives all.
     """
     seed_hash = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
 

@@ -50,11 +50,12 @@ class EmbeddingForecast(NamedTuple):
     texts: int
     """Distinct texts."""
     cached: int
-    """Of these texts."""
+    """Distinct texts that are cached."""
     calls: int
     """Requests with a text that is not cached."""
     tokens: int
-    """Tokens of the texts that are not cached."""
+    """Tokens of the texts that are not cached; of a passage that is read with its
+    document, those of the document."""
     exact: bool
     """Whether the tokens are counted; otherwise they are an estimate."""
 
@@ -136,8 +137,8 @@ class Embedder:
         Requests are planned from the distinct texts, sorted by length, then text, as if
         nothing were cached, so that an interrupted run sends the same requests as an
         undisturbed one; each answer is cached at once. Passages with their documents
-        stay in the order of the documents. The meter counts `texts`
-        (distinct) and `cached`; the encoder counts calls, tokens and dollars in it.
+        stay in the order of the documents. The meter counts `texts` (distinct) and
+        `cached`; the encoder counts calls, tokens and dollars in it.
 
         Args:
             texts: the texts.
@@ -149,7 +150,8 @@ class Embedder:
         Raises:
             BackendError: a request failed for good (the other answers are stored), or
                 its vectors are too few or too many, of another form or dimension, or
-                not finite; or the model's native vectors differ from cut ones.
+                not finite; or there are fewer dimensions than are kept; or the model's
+                native vectors differ from cut ones.
         """
         passages = list(zip(texts, documents or [""] * len(texts), strict=True))
         distinct = self._distinct_texts(passages, role)
@@ -378,7 +380,7 @@ def split_windows(
 
 
 def _describe_not_finite(vectors: AnyVectors) -> str:
-    """Say which text has a vector with NaN or infinity."""
+    """Return which text is the first whose vector has NaN or infinity."""
     count = len(vectors)
     number = next(
         (i + 1 for i in range(count) if not all_finite(vectors[i : i + 1])), count

@@ -1,8 +1,8 @@
 """Everything that can go wrong, as one family.
 
 HarnessError                 one message for people: what is wrong, where, what to do
-├── InputError               the user's input or environment (exit code 2); has every
-│   │                        problem
+├── InputError               the user's input or environment (exit code 2); has one or
+│   │                        more problems
 │   └── DataChanged          the data set is not the one that was checked when the run
 │                            began: no result is kept
 ├── BackendError             a model, API or store failed for good (exit code 3)
@@ -52,7 +52,7 @@ class HarnessError(Exception):
 
 
 class InputError(HarnessError):
-    """The user's input or environment is at fault: has every problem, in order.
+    """The user's input or environment is at fault: has its problems, in order.
 
     >>> print(InputError(Problem("depth", "is 0", "give 1 or more")))
     depth: is 0 (give 1 or more)

@@ -1,8 +1,9 @@
 """Retrievers with an index of their own.
 
 Services, functions and saved runs return ids, which are matched with the documents
-here; too many unknown ids end their retriever. So do no hit at all and distances in
-place of scores, of services and functions: rising scores of a saved run are noted.
+here; too many unknown ids end their retriever. Services and functions also fail if they
+find nothing, or return distances in place of scores; a saved run's rising scores are
+only noted.
 """
 
 import sys
@@ -94,7 +95,9 @@ class ExternalRetriever(Configured, Retriever):
         for query_id in contradictions.rising:
             meter.note("rising-run-query", query_id)
 
-    def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
+    def _with_document_ids(
+        self, rankings: list[Ranking], meter: Meter
+    ) -> list[Ranking]:
         """Return rankings with the documents' own ids; before `index` as they are."""
         if self._known is None:
             return rankings

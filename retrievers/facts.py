@@ -111,7 +111,7 @@ class VectorFacts:
     cut_from: int | None = None
     """The dimensions of vectors that were cut."""
     least_cosine: float | None = None
-    """The lowest between cut vectors and those that the encoder gives at this size."""
+    """The lowest cosine between cut vectors and the encoder's own of this size."""
     store: str = ""
     search: str = ""
     """"exact" or "approximate"."""
@@ -130,14 +130,14 @@ class VectorFacts:
 
     @property
     def per_text(self) -> float | None:
-        """The numbers, or vectors, of a text; None if all texts have as many."""
+        """The numbers, or vectors, of a text; None if all texts have equally many."""
         if self.nonzeros_per_text is None:
             return self.tokens_per_text
         return self.nonzeros_per_text
 
     @property
     def per_query(self) -> float | None:
-        """The same of a query."""
+        """The numbers, or vectors, of a query; None if all have equally many."""
         if self.nonzeros_per_query is None:
             return self.tokens_per_query
         return self.nonzeros_per_query
@@ -145,7 +145,7 @@ class VectorFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where the answers of a system with an index of its own are from."""
+    """Where answers are from that an agent, a service or a file gave."""
 
     tools: str = ""
     """The names of an agent's tools."""
@@ -166,7 +166,7 @@ class AnswerFacts:
     """What a run noticed about a retriever's answers."""
 
     passages: str = ""
-    """What counts as its passages, if it did not return them itself."""
+    """What counts as its passages (whole documents), if it did not return any."""
     trials: int | None = None
     """How often a retriever was run that may answer differently each time."""
     compared: int | None = None
@@ -215,7 +215,7 @@ class _StoredField(NamedTuple):
 
 
 def parse_count(text: str) -> int | None:
-    """Return the count in a manifest's text; None if it is none, or too long.
+    """Return the count in a manifest's text; None if it is no count, or too long.
 
     >>> parse_count("12"), parse_count("1.5"), parse_count("")
     (12, None, None)
@@ -482,9 +482,9 @@ class _SplitFacts(NamedTuple):
     """Stored texts in two parts."""
 
     first: _StoredTexts
-    """Those up to the last setting of a model."""
+    """Texts up to the last setting of a model."""
     later: _StoredTexts
-    """Those from the first key of KEYS_BEHIND_SETTINGS, or of a reranker, on."""
+    """Texts from the first key of KEYS_BEHIND_SETTINGS, or of a reranker, on."""
 
 
 def _take_model(first: _StoredTexts, later: _StoredTexts) -> ModelFacts:

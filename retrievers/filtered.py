@@ -1,6 +1,6 @@
 """A search among the documents that match.
 
-For retrievers that cannot filter by themselves, as those that are `SupportsFilter` can:
+For retrievers that cannot filter by themselves (those that can are `SupportsFilter`):
 more and more hits are requested, and those that do not match left out. `conditions.py`
 says what matches.
 """
@@ -40,8 +40,8 @@ class Filtered(Retriever):
     """Searches another retriever for documents whose fields match.
 
     It requests more hits until enough of them match, or there are no more: for a query
-    that no document matches, the whole corpus. What its class says of answers
-    (`repeatable`, `own_index`) is read of the retriever that it filters.
+    that no document matches, the whole corpus. `repeatable` and `own_index` are those
+    of the retriever that it filters, and a run reads them there.
 
     Args:
         retriever: not indexed yet, and without a filter.
@@ -49,7 +49,7 @@ class Filtered(Retriever):
             query's own; or a list of conditions.
 
     Raises:
-        InputError: the retriever has a filter, or the conditions are none.
+        InputError: the retriever has a filter, or as by `read_conditions`.
 
     >>> from retrievers import BM25
     >>> Filtered(BM25(), {"language": "ja"}).to_config()
@@ -163,7 +163,7 @@ class Filtered(Retriever):
         hits = []
         for hit in ranking:
             row = self._rows.get(hit.doc_id)
-            if row is not None and matches[row]:
+            if row is not None and matches[row]:  # None: no document has this id
                 hits.append(hit)
         matching = ranked(
             [hit.doc_id for hit in hits], [hit.score for hit in hits], depth

@@ -106,7 +106,7 @@ class Function(ExternalRetriever):
                 meter.count(calls=1, texts=len(batch))
             refuse_distances(scores for _, scores in score_lists)
             self._note_returned(score_lists, meter)
-        return self._recognised(rankings, meter)
+        return self._with_document_ids(rankings, meter)
 
     def _call(self, texts: list[str], depth: int) -> list[Any]:
         """Return the function's list of hits for each query."""

@@ -63,7 +63,7 @@ class Fused(Retriever):
     lowest of its hits. A hit with exactly this score adds 0."""
 
     def __post_init__(self) -> None:
-        """Check the options; `fuse` may be given any number of rankings."""
+        """Check the options; without parts `fuse` checks how many numbers there are."""
         if self.method not in get_args(FusionMethod):
             problem = f"{self.method!r} is not a method of fusion"
             remedy = did_you_mean(str(self.method), get_args(FusionMethod))
@@ -132,11 +132,12 @@ class Fused(Retriever):
         """Fuse rankings of one query.
 
         A document's score is the weighted sum of its points in each ranking. If all
-        rankings have passages, these are fused by the same rule: passages with the same
-        place in the same document are one.
+        rankings with hits have passages, these are fused by the same rule: passages
+        with the same place in the same document are one.
 
         Raises:
-            InputError: no hit of a ranking is above its `minimum`, but some are below.
+            InputError: there are not as many rankings as `weights` or `minimum`; or no
+                hit of a ranking is above its `minimum`, but some are below.
 
         >>> a, b = ranked(["x", "y"], [2, 1]), ranked(["y", "z"], [9, 8])
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in Fused(()).fuse([a, b], 2)]
@@ -145,12 +146,14 @@ class Fused(Retriever):
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in convex.fuse([a, b], 3)]
         [('y', 0.875), ('z', 0.666667), ('x', 0.25)]
         """
+        check_fusion_numbers(
+            self.method, self.weights, self.minimum, part_count=len(rankings)
+        )
         fused = ranked(*self._sum_points(rankings), depth)
-        passage_lists: list[tuple[Passage, ...]] = []
-        for ranking in rankings:
-            if ranking.passages is None:
-                return fused
-            passage_lists.append(ranking.passages)
+        with_hits = [ranking for ranking in rankings if len(ranking)]
+        if not with_hits or any(ranking.passages is None for ranking in with_hits):
+            return fused
+        passage_lists = [ranking.passages or () for ranking in rankings]
         return fused.with_passages(self._fuse_passages(passage_lists, depth))
 
     def _fuse_passages(
@@ -270,7 +273,7 @@ def _scale_by_distribution(scores: Floats) -> list[float]:
     if len(scores) < 2 or scores[0] == scores[-1]:
         return [0.5] * len(scores)
     deviation = float(scores.std(ddof=1))
-    if not deviation:
+    if not deviation:  # the squares of tiny differences are 0
         return [0.5] * len(scores)
     low = float(scores.mean()) - 3 * deviation
     return [(score - low) / (6 * deviation) for score in scores.tolist()]

@@ -156,7 +156,7 @@ class KnownDocuments:
     _title_owners: dict[bytes, str] = field(default_factory=dict)
     """Digest of a title -> the document that has it; "" if several have it."""
     _paths: _DocumentPaths | None = None
-    """Computed when it is first needed."""
+    """Computed when it is first needed, after the last `add`."""
 
     def add(self, id_: str, title: str = "") -> None:
         """Add a document."""
@@ -171,7 +171,8 @@ class KnownDocuments:
         """Return the documents that some ids mean; ids that mean none are left out.
 
         The ids are matched together: a folder that all of them begin with is ignored
-        if nothing else helps, and two folders before the same name mean no document.
+        if nothing else helps, and ids with different folders before the path of one
+        document mean none.
 
         >>> known = KnownDocuments({"hr/leave", "hr/pay", "it/vpn"})
         >>> matches = known.match(["docs/hr/leave.md", "vpn.md", "it/pay"])
@@ -210,8 +211,8 @@ class KnownDocuments:
     def _match_separately(self, name: str, paths: _DocumentPaths) -> IdMatch | None:
         """Return the document that an id means if other ids are not considered."""
         # The first way that fits decides, and an id that fits several documents by it
-        # means none: the path of a document, such a path with folders before it, or
-        # without its first folders.
+        # means none: the path of a document, such a path with folders before it or
+        # without its first folders, a number, a title.
         path = without_suffix(name)
         if path in paths.whole:
             return paths.match(path, "file name")
@@ -283,7 +284,7 @@ def _unique_match(document: str, matched_by: str) -> IdMatch | None:
 
 
 def _without_ambiguous_folders(matches: dict[str, IdMatch]) -> dict[str, IdMatch]:
-    """Return matches, except of ids of which several mean one document by a folder."""
+    """Return matches, without those by a folder if several have the same document."""
     folder_counts = Counter(
         match.document for match in matches.values() if match.matched_by == "folder"
     )

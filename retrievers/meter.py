@@ -115,12 +115,15 @@ class Meter:
         self._default_stage = ""
         self._entry_count = 0
         self._stages: dict[str, StageTotals] = {}
-        self._notes: dict[str, list[str]] = {}
+        self._notes: dict[str, dict[str, None]] = {}
+        """Kind -> the noted ids, in their order."""
         self._request_seconds: dict[str, list[float]] = {}
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[None]:
         """Time the code inside, and add its counts to a stage.
+
+        Stages may be within each other: the time of the inner one counts in both.
 
         Args:
             name: the stage.
@@ -214,12 +217,13 @@ class Meter:
     def note(self, kind: str, id: str) -> None:
         """Note the id of a document or query for the data quality of the manifest.
 
+        An id that was noted before, by another part or in another trial, counts once.
         Kinds are, for documents, "empty", "truncated", "not-in-corpus" and others; for
         queries "truncated-query", "no-hit-query" and others; "matched-hit" has a text
         with two ids. A query's id is never noted under a documents' kind.
         """
         with self._lock:
-            self._notes.setdefault(kind, []).append(id)
+            self._notes.setdefault(kind, {})[id] = None
 
     @property
     def current(self) -> str:
@@ -241,7 +245,7 @@ class Meter:
         return {name: self.totals(name) for name in list(self._stages)}
 
     def notes(self) -> dict[str, tuple[str, ...]]:
-        """Return the noted ids by kind."""
+        """Return the noted ids by kind, each once."""
         with self._lock:
             return {kind: tuple(ids) for kind, ids in self._notes.items()}
 

@@ -52,7 +52,7 @@ class Model(ABC):
 
     @property
     def request_size(self) -> int:
-        """Texts, or pairs, of one request: the option `batch_size`, if there is one."""
+        """Texts, or pairs, of one request: the option `batch_size`; 32 without it."""
         size: int = getattr(self, "batch_size", 32)
         return size
 
@@ -81,7 +81,7 @@ class Model(ABC):
     def runs_here(self) -> bool:
         """Whether a request costs nothing and calls no other program.
 
-        Single queries are then timed without being declared.
+        Single queries are then timed without a table [latency] in the experiment.
         """
         return False
 
@@ -105,7 +105,7 @@ class Model(ABC):
 
     @property
     def price(self) -> Price | None:
-        """The price of a million tokens; None if it is unknown."""
+        """The price of its tokens or searches; None if it is unknown."""
         return FREE_PRICE if self.limits is None else None
 
     @property
@@ -242,8 +242,20 @@ def is_model(value: object) -> bool:
     return hasattr(type(value), "fingerprint")
 
 
+def is_encoder(value: object) -> bool:
+    """Return whether an object is a model that embeds."""
+    return is_model(value) and hasattr(value, "embed")
+
+
+def is_reranker(value: object) -> bool:
+    """Return whether an object is a model that scores pairs."""
+    return is_model(value) and hasattr(value, "score")
+
+
 def model_facts(model: Model) -> ModelFacts:
     """Return what the manifest records of a model, with its price if it is known.
+
+    The price of a free model has no source.
 
     Raises:
         BackendError: a class of another package gives a fact of the wrong type.

@@ -47,11 +47,11 @@ class Query:
         return self.fields.get("answerable", "").lower() in ("false", "0", "no")
 
     def left_out(self, *, exclude_self: bool) -> frozenset[str]:
-        """The documents that are left out of its ranking.
+        """The ids of the documents that are left out of its ranking.
 
         Args:
-            exclude_self: whether the one with its own id is, too: a query may itself be
-                a document of the corpus.
+            exclude_self: whether the document with the query's own id is, too: a query
+                may itself be a document of the corpus.
 
         >>> sorted(Query("a", "", excluded=("b",)).left_out(exclude_self=True))
         ['a', 'b']

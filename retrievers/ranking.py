@@ -1,6 +1,6 @@
 """The one order of hits.
 
-A `Ranking` has a query's hits in it. Scores computed here are rounded first
+A `Ranking` has a query's hits in this order. Scores computed here are rounded first
 (`round_scores`); those of other programs stay as they are. Retrievers that cannot know
 how many hits are enough search again with more (`search_until_settled`).
 """
@@ -72,7 +72,7 @@ class Ranking:
 
 
 def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
-    """Return the hits whose score is at least `min_score`.
+    """Return the hits, and the passages, whose score is at least `min_score`.
 
     >>> with_min_score(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
     ('a',)
@@ -89,7 +89,7 @@ def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
 def without_documents(
     ranking: Ranking, doc_ids: Collection[str], depth: int
 ) -> Ranking:
-    """Return a ranking without some documents, at most `depth` of the others.
+    """Return a ranking without some documents, with `depth` hits and passages at most.
 
     >>> without_documents(ranked(["a", "b"], [2, 1]), {"a"}, 5).doc_ids
     ('b',)

@@ -22,7 +22,7 @@ from retrievers.errors import BackendError
 from retrievers.facts import RerankerFacts, RetrieverFacts
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model import Reranker, TextPair, is_model, load_model, model_facts
+from retrievers.model import Reranker, TextPair, is_reranker, load_model, model_facts
 from retrievers.options.placeholders import instantiate
 from retrievers.options.python_objects import reranker_table
 from retrievers.passage import Passage
@@ -74,10 +74,10 @@ class Reranked(Retriever):
         self._depth = depth
         self._reranker: Reranker | None = None
         self._resources: Resources | None = None
-        if is_model(reranker) and depth is None:
+        if is_reranker(reranker) and depth is None:
             self._reranker = reranker
         else:
-            self._reranker_table()  # raises InputError if it is not a reranker
+            self._reranker_table()  # raises InputError for what is no model
 
     @property
     def reranker(self) -> Reranker:
@@ -374,6 +374,7 @@ def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
     lower_scores = float(scores.min()) - step * np.arange(1, unscored_count + 1)
     all_scores = np.concatenate([scores, lower_scores])
     reranked = ranked(candidates.doc_ids, round_scores(all_scores))
+    reranked = reranked.with_trace(candidates.trace)
     if candidates.passages is None:
         return reranked
     return reranked.with_passages(_order_by_document(candidates.passages, reranked))

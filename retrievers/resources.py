@@ -101,7 +101,8 @@ class Resources:
 def own_resources(owner: object, documents: Iterable[Document]) -> Resources:
     """Return the resources of a retriever outside a run.
 
-    They are the user's cache, which is closed with the owner, and documents in memory.
+    They are the user's cache, which is closed with the owner, and documents in memory:
+    of those with one id the last.
     """
     documents_by_id = {document.id: document for document in documents}
     cache = Cache(default_cache_path())

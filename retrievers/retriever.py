@@ -17,7 +17,7 @@ from retrievers.ranking import Ranking
 class Retriever(ABC):
     """Ranks the documents of a corpus for queries.
 
-    Creating a retriever sends nothing, and waits for nothing that is loaded.
+    Creating a retriever sends nothing, and does not wait until a model is loaded.
     """
 
     expands: ClassVar[bool] = False
@@ -34,14 +34,14 @@ class Retriever(ABC):
     def answers_here(self) -> bool:
         """Whether an answer costs nothing, calls no other program and loads no model.
 
-        Single queries are then timed without being declared. The parts that it uses
-        have their own `answers_here`.
+        Single queries are then timed without a table [latency] in the experiment. The
+        parts that it uses have their own `answers_here`.
         """
         return False
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
-        """The retrievers that it uses; a retriever with parts has no index."""
+        """The retrievers that it uses; with parts it has no index of its own."""
         return ()
 
     @property
@@ -67,7 +67,11 @@ class Retriever(ABC):
         return
 
     def to_config(self) -> dict[str, Any]:
-        """Return its table in an experiment file, with the tables of its parts."""
+        """Return its table in an experiment file, with the tables of its parts.
+
+        Raises:
+            InputError: a class of another package does not define it.
+        """
         problem = f"a {type(self).__name__} does not say how it is written"
         raise InputError(Problem("retrievers", problem, "give a table, with its kind"))
 

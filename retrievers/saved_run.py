@@ -70,8 +70,8 @@ class SavedRun(ExternalRetriever):
     the working directory."""
     _path: Path
     _shown_path: str
-    """In the manifest, and if no query is answered: the path if it has `${NAME}`, else
-    the file's name. Problems of its lines have the path itself."""
+    """The path in the manifest, and in messages about queries: as it is written if it
+    has `${NAME}`, else the file's name. Problems of lines have the path itself."""
     _run: dict[str, SavedHits] | None = None
     """Query id -> its hits; None until the file is read."""
 
@@ -93,7 +93,7 @@ class SavedRun(ExternalRetriever):
         self._read()
 
     def check_queries(self, query_ids: Collection[str]) -> None:
-        """Raise InputError if the file answers none of some queries."""
+        """Raise InputError if the file answers none of these queries."""
         run = self._read()
         if run.keys().isdisjoint(query_ids):
             problem = f"answers none of the queries, but such as {next(iter(run))!r}"
@@ -124,7 +124,7 @@ class SavedRun(ExternalRetriever):
                 self._note_contradictions(self._contradictions(run), meter)
             hit_lists = [run.get(query.id, NO_SAVED_HITS) for query in queries]
             rankings = [ranked(hits.doc_ids, hits.scores, depth) for hits in hit_lists]
-        return self._recognised(rankings, meter)
+        return self._with_document_ids(rankings, meter)
 
     def _contradictions(self, run: Mapping[str, SavedHits]) -> RunContradictions:
         """Return the queries whose scores contradict the ranks in the file."""

@@ -86,7 +86,7 @@ class Endpoint(AskedService):
     def _digest_request(self) -> str:
         """Return the digest of all that changes an answer.
 
-        Keys change from day to day, and answers do not: headers count with `${NAME}`.
+        Headers count with `${NAME}`: a key changes from day to day, answers do not.
         """
         parts = expand([self.url, self.method, self.body, self.ids, self.scores])
         headers = (self.headers or NO_HEADERS).as_table()
@@ -119,7 +119,7 @@ class Endpoint(AskedService):
         return self._client
 
     def _ask(self, query: Query, depth: int, call: Call) -> ServiceHits:
-        """Return the hits of one query; a document that is there twice is noted."""
+        """Return the hits of one query, which is noted if a document is there twice."""
         client = self._open_client()
 
         async def attempt() -> PaidAnswer[object]:

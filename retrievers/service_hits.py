@@ -65,7 +65,7 @@ def compile_path(key: str, path: str) -> Any:
 
 
 def search_path(path: Any, answer: object, location: str) -> Any:
-    """Return what a JMESPath finds.
+    """Return what a JMESPath finds; None if that is nothing.
 
     Raises:
         BackendError: a function of the path refuses what it is given.

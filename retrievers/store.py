@@ -15,6 +15,7 @@ from retrievers.ranking import Ranking
 class Store(Protocol):
     """Keeps the vectors of one collection and finds the nearest.
 
+    A point is the vectors of a document, or a passage, with its id and fields.
     Dense vectors are compared by cosine, sparse ones by their dot product, token
     vectors by MaxSim: the sum, over the query's tokens, of the largest dot product with
     any token of the document.

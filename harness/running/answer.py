@@ -25,7 +25,7 @@ from retrievers.types import (
 )
 
 REPLAYED_STAGES = ("embed-queries", "search")
-"""Stages of a query whose counts `replay_costs` repeats for an equal retriever."""
+"""Stages that each query passes, whose counts `replay_costs` repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RunState:
     results: dict[tuple[int, str, int], StageResult] = field(default_factory=dict)
     """(`id` of a retriever, its conversation, trial) -> its answers.
 
-    They have the documents that came, before those with one value are put together.
+    In them, documents that labels name by one value are not yet one.
     """
     trial: int = 1
     """The repetition that is under way."""
@@ -54,7 +54,8 @@ class RunState:
     def result_of(self, name: str, part: Retriever) -> StageResult:
         """The answers of a retriever of the experiment, for one that uses it.
 
-        They are those of the present trial; if it has fewer, those of its first one.
+        They are those of the present trial; of a retriever with fewer trials, those of
+        its first.
 
         Args:
             name: of the retriever.
@@ -93,6 +94,7 @@ def answer_queries(
     key = (id(retriever), built.conversation, state.trial)
     if key in state.results:
         result = state.results[key]
+        # The counts of a later trial include those of the first.
         if state.trial == 1:
             result = replay_costs(result, meter)
         return ReplayableResult(retriever, result)

@@ -51,7 +51,7 @@ class RunContext:
     count_tokens: TokenCounter = words_as_tokens
     """Counts the tokens of passages, for all retrievers alike."""
     keeps_passages: bool = False
-    """Whether whole documents are passages of a retriever that returns none."""
+    """Whether rankings have passages: whole documents if a retriever returns none."""
     context_tokens: int = 0
     """The tokens of the longest context that is measured (`tokens=`); 0: none is."""
 

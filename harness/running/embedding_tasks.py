@@ -40,7 +40,7 @@ class EmbeddingTask(NamedTuple):
     """The table of the encoder, with which another process builds it again."""
     role: Role
     sources: tuple[ReadTexts, ...]
-    """One for each way in which the documents are cut; for queries only one."""
+    """One for each `PassageChoice` of documents; one for all queries."""
 
 
 class PassageChoice(NamedTuple):
@@ -73,10 +73,11 @@ def embedding_tasks(
 
     Raises:
         InputError: a problem of the experiment, its data or its environment; or it has
-            no encoder.
+            no encoder, or one that reads passages with their documents.
     """
     built = build(load(experiment, allow_code=allow_code))
     problems = _missing(built.retrievers, limited=limited)
+    problems += _read_with_documents(built.retrievers)
     query_encoders = _query_encoders(built.retrievers)
     if not query_encoders:
         message = "has no encoder"
@@ -115,6 +116,19 @@ def _missing(retrievers: Sequence[BuiltRetriever], *, limited: bool) -> list[Pro
                 problems += missing_requirements(built.name, encoder)
                 if limited:
                     problems += missing_price(built.name, "encoder", encoder)
+    return problems
+
+
+def _read_with_documents(retrievers: Sequence[BuiltRetriever]) -> list[Problem]:
+    """Return the retrievers whose passages are not embedded alone, as problems."""
+    problems: list[Problem] = []
+    for built in retrievers:
+        for dense in built.dense_parts:
+            is_late = dense.chunks is not None and dense.chunks.late
+            if is_late or dense.encoder.contextual:
+                problem = "reads each passage with its document, as only a run does"
+                remedy = "embed an experiment without it"
+                problems.append(Problem(f"retriever {built.name!r}", problem, remedy))
     return problems
 
 

@@ -25,7 +25,7 @@ def evaluate_rankings(
     prices: RetrieverPrices,
     accounts: RunAccounts,
 ) -> EvaluatedRun:
-    """Score the rankings of a run, and compare its retrievers.
+    """Score the rankings of a run, and compare its retrievers if a query is scored.
 
     Args:
         loaded: the experiment.

@@ -19,7 +19,7 @@ def keep_passages(
 ) -> StageResult:
     """Return a retriever's answers with passages, if the run keeps them.
 
-    A retriever that returns no passages has whole documents.
+    If the passages of any ranking are unknown, all rankings get whole documents.
 
     Args:
         result: the answers.

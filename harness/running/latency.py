@@ -15,7 +15,7 @@ from retrievers.types import Query
 TimeQuery = Callable[[Query], Mapping[str, float]]
 """Answers one query and returns the seconds of each stage."""
 BILLED_COUNTS = ("calls", "tokens", "usd", "retries")
-"""Counts of a timed answer that its retriever bears."""
+"""Counts of a timed answer that are added to those of its retriever."""
 
 
 def measure_latency(

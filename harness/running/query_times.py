@@ -23,7 +23,7 @@ from retrievers.options.placeholders import redact_keys
 from retrievers.types import AnswerFacts, Query, Ranking, Retriever
 
 DEFAULT_SECONDS = 10.0
-"""Seconds for which a retriever is timed, at most, if the experiment names none."""
+"""Seconds for which a retriever is timed, at most, without a table [latency]."""
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def _request_latency(
     """Return the latency of the requests of a run that sent each query by itself.
 
     Empty if fewer queries were sent than would be timed, or if a query passes other
-    stages too.
+    stages too: of a retriever with parts, or with its index here.
     """
     is_single = len(built.own_parts) == 1 and without_filter(built.retriever).own_index
     queries = min(context.latency_sample, len(context.dataset.queries))

@@ -73,7 +73,7 @@ class EncoderWork(NamedTuple):
     """The table of the encoder."""
     role: Role
     max_cost: float | None
-    """Dollars."""
+    """Dollars that the actor may spend; None for no limit."""
 
 
 class PlannedTask(NamedTuple):

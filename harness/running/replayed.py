@@ -51,7 +51,10 @@ class ReplayedRetriever(Retriever):
         return [self._result.answers[query.id] for query in queries]
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Return the answer that it gave, after a new search that takes its time."""
+        """Return the answer that it gave, after a new search if its time counts here.
+
+        The time of a `named` part is measured where that part is timed.
+        """
         if not self._named:
             with meter.stage_by_default("search"):
                 self._part.answer(query, depth, meter)
@@ -59,7 +62,10 @@ class ReplayedRetriever(Retriever):
 
 
 def replay_costs(result: StageResult, meter: Meter) -> StageResult:
-    """Count the answers of an equal retriever: cached texts, nothing spent."""
+    """Count and note the answers of an equal retriever, and return them.
+
+    Their texts count as cached, and nothing as spent.
+    """
     for kind, ids in result.notes.items():
         for noted_id in ids:
             meter.note(kind, noted_id)

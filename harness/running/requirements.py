@@ -45,7 +45,8 @@ def check_requirements(
         if context.budget.limit is not None:
             problems += _missing_prices(built)
         for dense in built.dense_parts:
-            # Smaller vectors come from those of the retriever they are derived from.
+            # Smaller vectors come from those of the retriever they are derived from,
+            # which is checked itself if it runs.
             if dense.reduction.derived_from not in names:
                 problems += _missing_of_dense(built, dense, context)
     if problems:

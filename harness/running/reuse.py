@@ -55,7 +55,10 @@ def find_reusable(
 def _read_same_run(
     folder: Path, built: BuiltExperiment, options: RunOptions
 ) -> Results | None:
-    """Read the folder, which only `--only` needs, if experiment and data are these."""
+    """Return the folder's results if `only` needs them; None without such results.
+
+    They must be of this experiment on this data.
+    """
     if not options.only or records.stored_identity(folder) != built.identity:
         return None
     return records.read_results(folder)
@@ -73,8 +76,8 @@ class _Timings(NamedTuple):
 def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:
     """Return the times of the retrievers that are the same on the same documents.
 
-    Labels, measures and tests change no time; another number of queries, or another
-    sample, is measured again.
+    Labels, measures and tests change no time; with another depth, number of queries or
+    sample it is measured again.
     """
     dataset = built.dataset
     resolved = built.resolved

@@ -147,7 +147,7 @@ def _repeat_answers(
 
 
 def _trial_count(built: BuiltRetriever) -> int | None:
-    """Return the trials; None for one that always answers alike."""
+    """Return the trials; None if there is one, of a retriever that answers alike."""
     return None if built.trials == 1 and built.is_repeatable else built.trials
 
 

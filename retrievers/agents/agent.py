@@ -122,12 +122,12 @@ class Agent(Retriever):
 
     def _dialogue(self, query: Query, meter: Meter) -> Dialogue:
         def use(tool: str, arguments: str) -> ToolResult:
-            return self.toolbox.use(tool, arguments, meter)
+            return self.toolbox.use(tool, arguments, meter, fields=query.fields)
 
         return Dialogue(query.text, use, self.toolbox.definitions, self.limits)
 
     def _exchange(self, dialogues: Sequence[Dialogue], meter: Meter) -> None:
-        """Let each dialogue that waits have one reply, from the cache or the model.
+        """Give one reply to each dialogue that waits, from the cache or the model.
 
         Replies are handed on in this thread: a dialogue then uses tools, and the cache
         belongs to this thread.
@@ -175,7 +175,7 @@ class _Waiting:
 
 
 def _by_request(name: str, dialogues: Iterable[Dialogue]) -> dict[bytes, _Waiting]:
-    """Return what is waited for, by the key of its reply in the cache."""
+    """Return each distinct request, by the key of its reply in the cache."""
     waiting: dict[bytes, _Waiting] = {}
     for dialogue in dialogues:
         request = dialogue.request

@@ -13,7 +13,7 @@ from retrievers.agents.tool_model import (
 )
 from retrievers.agents.tool_table import ANSWER, ANSWER_TOOL, ToolDefinition
 from retrievers.agents.toolbox import ToolResult
-from retrievers.ids import hit_id
+from retrievers.ids import CONTROL_CHARACTERS, hit_id
 from retrievers.trace import AgentEnd, ToolUse, Trace
 
 SYSTEM_PROMPT = (
@@ -26,8 +26,9 @@ FORM_PROMPT = (
     "That is not in form: call one of the tools; end by calling `answer` with "
     '{"doc_ids": ["…"]}.'
 )
-MIN_CALLS = 2
-"""Requests of a query, at least: one for an answer, one more if it is out of form."""
+ANSWER_CALLS = 2
+"""The last requests of a query allow only an answer: two, in case that one is out of
+form."""
 
 
 class DialogueLimits(NamedTuple):
@@ -51,8 +52,8 @@ class DialogueResult(NamedTuple):
 class Dialogue:
     """Leads a model to the answer of one query, or to a limit.
 
-    It returns the next `request` and receives the reply, so that many dialogues can
-    wait for their replies at once.
+    It makes the next `request`, and receives the reply, so that many dialogues can wait
+    for their replies at once.
 
     Args:
         query_text: the query.
@@ -108,7 +109,7 @@ class Dialogue:
     @property
     def _had_to_answer(self) -> bool:
         """Whether the request of the last reply had only the answer as a tool."""
-        return len(self._replies) > self._limits.calls - MIN_CALLS
+        return len(self._replies) > self._limits.calls - ANSWER_CALLS
 
     def _advance(self) -> None:
         """Make the next request, unless a limit is reached."""
@@ -117,7 +118,7 @@ class Dialogue:
             # The last replies were to be an answer: none of them was one in form.
             self._end([], "form")
             return
-        must_answer = number > self._limits.calls - MIN_CALLS
+        must_answer = number > self._limits.calls - ANSWER_CALLS
         request = self._next_request(must_answer=must_answer)
         if self._exceeds_tokens(request):
             self._end(self._met_documents(), "tokens")
@@ -208,8 +209,13 @@ def _ids_in(arguments: str) -> list[str] | None:
     if not isinstance(listed, list):
         return None
     doc_ids = [hit_id(id_) for id_ in listed]
-    valid_ids = [doc_id for doc_id in doc_ids if doc_id is not None and doc_id.strip()]
+    valid_ids = [doc_id for doc_id in doc_ids if doc_id and _is_possible_id(doc_id)]
     return _distinct(valid_ids) if len(valid_ids) == len(doc_ids) else None
+
+
+def _is_possible_id(doc_id: str) -> bool:
+    """Whether a document may have this id; `match_hit_ids` refuses any other."""
+    return bool(doc_id.strip()) and not CONTROL_CHARACTERS.search(doc_id)
 
 
 def _distinct(doc_ids: Iterable[str]) -> list[str]:

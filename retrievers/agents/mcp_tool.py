@@ -91,8 +91,8 @@ class McpTool(McpServer, AskedService):
     def _digest_request(self) -> str:
         """Return the digest of all that changes an answer.
 
-        Keys change from day to day, and answers do not: environment and headers count
-        with `${NAME}`.
+        Environment and headers count with `${NAME}`: a key changes from day to day,
+        answers do not.
         """
         parts = expand([self.command, self.url, self.tool, self.arguments])
         parts += expand([self.hits, self.id, self.score, self.pattern])

@@ -148,7 +148,7 @@ class ToolModel(ChatModel):
     async def _send_tools(
         self, tool_request: ToolRequest, omitted: frozenset[str], call: Call
     ) -> ToolReply:
-        """Send a request without some options; repeat it if it fails for a while.
+        """Send a request without some options, again while its failures may pass.
 
         Raises:
             RequestRefused: the server does not accept the request.

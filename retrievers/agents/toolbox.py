@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from retrievers.agents.grep import PatternError, grep
 from retrievers.agents.tool_table import ToolDefinition, define_tools, search_tool_name
+from retrievers.document import no_fields
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.query import Query
@@ -17,6 +18,7 @@ READ_CHARACTERS = 8000
 _BEGINNING_CHARACTERS = 200
 """Characters of a hit that a search shows."""
 _BILLED_COUNTS = ("calls", "tokens", "usd")
+NO_FIELDS = no_fields()
 
 
 class ToolResult(NamedTuple):
@@ -65,8 +67,21 @@ class Toolbox:
         for leaf in leaves.values():
             leaf.index(documents, meter)
 
-    def use(self, tool: str, arguments: str, meter: Meter) -> ToolResult:
+    def use(
+        self,
+        tool: str,
+        arguments: str,
+        meter: Meter,
+        *,
+        fields: Mapping[str, str] = NO_FIELDS,
+    ) -> ToolResult:
         """Use a tool; the model's mistakes are part of the result, and no error.
+
+        Args:
+            tool: its name.
+            arguments: JSON, unless the model made a mistake.
+            meter: receives what the tool costs.
+            fields: those of the query that the model answers; filters may read them.
 
         Raises:
             BackendError: a retriever failed for good.
@@ -78,22 +93,24 @@ class Toolbox:
         if not isinstance(given, dict):
             return ToolResult("error: the arguments are no JSON object")
         if tool in self._by_tool:
-            return self._search(self._by_tool[tool], given.get("query"), meter)
+            name = self._by_tool[tool]
+            return self._search(name, given.get("query"), fields, meter)
         if tool == "grep" and "grep" in self._built_in:
             return self._grep(given.get("pattern"))
         if tool == "read" and "read" in self._built_in:
             return self._read(given.get("doc_id"))
         return ToolResult(f"error: there is no tool {tool!r}")
 
-    def _search(self, name: str, text: object, meter: Meter) -> ToolResult:
+    def _search(
+        self, name: str, text: object, fields: Mapping[str, str], meter: Meter
+    ) -> ToolResult:
         if not isinstance(text, str) or not text.strip():
             return ToolResult("error: query is a text")
+        query = Query("agent", text, fields)
         retriever = self.searches[name]
         tool_meter = Meter(meter.budget)
         try:
-            [ranking] = retriever.search(
-                [Query("agent", text)], self._depth, tool_meter
-            )
+            [ranking] = retriever.search([query], self._depth, tool_meter)
         finally:
             _bill(tool_meter, meter)
         beginnings = [self._beginning(doc_id) for doc_id in ranking.doc_ids]
@@ -123,7 +140,7 @@ class Toolbox:
         return ToolResult(text or "(no text)", hits)
 
     def _content(self, doc_id: str) -> str | None:
-        """Return a document's text; None if there is no such document."""
+        """Return a document's title and text; None if there is no such document."""
         corpus = self._opened_corpus
         try:
             return corpus.contents([doc_id])[doc_id].content

@@ -91,7 +91,7 @@ class LocalEncoder(LocalModel, Encoder):
         )
 
     def count_whole(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Return the tokens of whole texts, as `count` does."""
+        """Return the tokens of whole texts, also beyond the limit; else as `count`."""
         return count_role_tokens(
             self.weights.snapshot,
             role,

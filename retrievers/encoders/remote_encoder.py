@@ -175,7 +175,10 @@ class RemoteEncoder(RemoteModel, Encoder):
         return self._count_billed(self._with_prompts(texts, role))
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
-        """Pack texts into requests by tokens; a text near the limit goes alone."""
+        """Pack texts into requests by tokens.
+
+        A text of the limit or more goes alone if it may be refused.
+        """
         limit = self._limits.tokens
         counts = np.minimum(self.count(texts, role).counts, limit)
         return pack_requests(
@@ -186,10 +189,12 @@ class RemoteEncoder(RemoteModel, Encoder):
         )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Send one request; billed `tokens` are divided among the texts.
+        """Embed the texts of one request, which is split if it is refused.
+
+        Billed `tokens` are divided among the texts.
 
         Raises:
-            BackendError: it failed for good; OverBudget before a request is sent.
+            BackendError: a request failed for good; OverBudget before it is sent.
             InputError: a key is missing.
         """
         self._client()  # here, not in the event loop
@@ -426,7 +431,7 @@ def pack_requests(
         counts: the tokens of each text.
         max_texts: texts of one request, at most.
         max_tokens: tokens of one request, at most; a longer text is sent alone.
-        lone_tokens: a text with so many tokens is sent alone.
+        lone_tokens: a text with so many tokens or more is sent alone.
 
     >>> counts = np.array([1, 2, 3, 9, 4])
     >>> list(pack_requests(counts, max_texts=3, max_tokens=5, lone_tokens=9))

@@ -282,9 +282,10 @@ class SentenceTransformerEncoder(LocalEncoder):
     ) -> str | None:
         """Return the text before a role's texts.
 
-        It is the experiment's, or the model's prompt that the experiment names, or the
-        model's for the role. Empty ones of the model's do not count: the library adds
-        them for "query" and "document" if a model has only "passage".
+        It is the model's prompt that the experiment names; else the experiment's own,
+        that of the model's family (e5), or the model's for the role, the first that
+        there is. Empty ones of the model's do not count: the library adds them for
+        "query" and "document" if a model has only "passage".
 
         Raises:
             InputError: the model has no prompt with the name.

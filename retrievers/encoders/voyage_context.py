@@ -54,7 +54,7 @@ class VoyageContextEncoder(RemoteEncoder):
 
     @property
     def request_size(self) -> int:
-        """Documents of one request."""
+        """1: a request has one document with its passages, or one query."""
         return 1
 
     @property

@@ -65,7 +65,7 @@ def vector_folder(url: str, fingerprint: str, role: Role) -> VectorFolder:
 
 
 def read_digests(folder: VectorFolder) -> set[bytes]:
-    """Return the digests of all texts whose vectors are in a folder.
+    """Return the digests of all texts whose vectors are in a folder, if there is one.
 
     Raises:
         InputError: it cannot be read.

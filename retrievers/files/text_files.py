@@ -94,7 +94,7 @@ def explain_write_errors(
 def exclusive_lock(
     path: Path, problem: str, remedy: Remedy | str
 ) -> AbstractContextManager[object]:
-    """Lock a file or a folder for this process until the context ends.
+    """Lock a file or a folder for this process, until the returned context ends.
 
     The lock is a file in the same folder.
 

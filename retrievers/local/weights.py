@@ -73,7 +73,8 @@ class Weights:
             model: a folder, a name of the hub, or a model.
             revision: a commit, tag or branch of a model of the hub; empty for what is
                 on this machine, else the newest.
-            organization: whose model a name without a slash is, if it is no folder.
+            organization: whose model a name without a slash is, if there is no such
+                file or folder.
 
         Raises:
             InputError: the model is neither a folder nor a possible name of the hub.
@@ -113,7 +114,7 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """The model's name in messages: a folder's last part."""
+        """The model's name in messages: a folder's last part, an object's class."""
         if self.model_object is not None:
             return type(self.model_object).__name__
         if self.folder is None or self.packaged:
@@ -137,7 +138,7 @@ class Weights:
 
     @cached_property
     def revision(self) -> str:
-        """The weights' digest for a folder, the commit for the hub.
+        """The weights' digest for a folder or an object, the commit for the hub.
 
         The hub is queried only if the weights are not on this machine.
 
@@ -194,7 +195,7 @@ class Weights:
         return snapshot if snapshot.is_dir() else None
 
     def _query_hub(self) -> str:
-        """Return the commit of the revision, by the hub."""
+        """Return the commit of the revision, by the hub if it is none itself."""
         if _COMMIT_PATTERN.fullmatch(self._wanted_revision):
             return self._wanted_revision
         with explain_load_errors(self.name_as_written):
@@ -209,11 +210,10 @@ class Weights:
 
 
 def hub_problem() -> str:
-    """Return why the hub cannot be reached; empty if it can, or a proxy is set.
+    """Return why the hub, or the server of HF_ENDPOINT, cannot be reached.
 
-    Its address is that of HF_ENDPOINT, which may be invalid.
-
-    What is behind a proxy is known only when a model is downloaded.
+    Empty if it can, or if a proxy is set: what is behind it is known only when a model
+    is downloaded.
     """
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return "HF_HUB_OFFLINE forbids to download it"
@@ -241,7 +241,7 @@ def _is_reachable(host: str, port: int) -> bool:
 def completed_name(name: str, organization: str) -> str:
     """Return a name as sentence-transformers reads it: a short one with its owner.
 
-    A name stays as it is if it has an owner, belongs to nobody, or is a folder.
+    A name stays as it is if it has an owner, belongs to nobody, or is a file or folder.
 
     >>> completed_name("all-MiniLM-L6-v2", "sentence-transformers")
     'sentence-transformers/all-MiniLM-L6-v2'
@@ -263,7 +263,7 @@ def _hub_cache() -> Path:
 
 @contextmanager
 def explain_load_errors(model: str) -> Iterator[None]:
-    """Load a model inside, without the libraries' log messages.
+    """Load a model inside; from then on, the libraries log errors alone.
 
     Raises:
         InputError: it cannot be loaded.

@@ -42,7 +42,7 @@ KEY_VARIABLES = (
 _MAX_ERROR_CHARACTERS = 400
 """Characters of a provider's error that a message repeats."""
 _URL_USER = re.compile(r"(?<=://)[^/?#\s]*@")
-"""Up to the last @ before the path, as addresses are read."""
+"""The user and password of an address: up to the last @ before its path."""
 _used: set[str] = set()
 """Keys that this process has used."""
 

@@ -52,7 +52,7 @@ class Configured(StrictTable):
     """The option that may be set without its name."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """Check the options; raise InputError with every problem."""
+        """Check the options; raise InputError with each that is wrong by itself."""
         _check_positional_options(type(self).__name__, self.positional_option, args)
         positional_options = {self.positional_option: args[0]} if args else {}
         try:

@@ -136,8 +136,8 @@ class LateInteractionReranker(LocalReranker):
 
     The score is the mean, over the query's tokens, of the largest cosine with any of
     the document's: MaxSim of ColBERT (Khattab & Zaharia 2020), which has the sum in
-    place of the mean, and so the same order. A MultiVectorEncoder,
-    which was trained for it, reads queries and documents as its files define; any other
+    place of the mean, and so the same order. A MultiVectorEncoder, which was trained
+    for it, reads queries and documents as its files define; any other
     sentence-transformers model supplies its token vectors.
     """  # noqa: D205
 

@@ -32,7 +32,7 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 """Seconds before any try, at most, unless the service asks for more."""
 SILENT_SECONDS = 3.0
-"""Seconds of a request's tries that nobody needs to hear of."""
+"""Seconds of a request's tries before the log says what it waits for."""
 NOTICE_SECONDS = 10.0
 """Seconds between two log messages about one service."""
 MAX_EQUAL_ERRORS = 3
@@ -42,8 +42,8 @@ MAX_UNLIKELY_TRIES = 2
 """Tries of a service that never answered, if nothing seems to listen on this machine,
 or only a web page answers."""
 _RATE_MARGIN = 1.05
-"""Requests are this much slower than the declared limit, since clocks and networks are
-not exact."""
+"""How much longer pauses are than the declared limit needs, since clocks and networks
+are not exact."""
 log = logging.getLogger(__name__)
 
 

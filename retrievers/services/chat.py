@@ -64,7 +64,7 @@ class Chat:
     def forecast(
         self, prompts: Sequence[Prompt], readable: ReplyCheck = accept_any_reply
     ) -> ChatForecast:
-        """Return what `replies` would do, without network."""
+        """Return what `replies` would take, without network."""
         cached_prompts = {
             prompts[position] for position, _ in self.cached_replies(prompts, readable)
         }
@@ -102,7 +102,7 @@ class Chat:
         Raises:
             InputError: the key is not set, or --max-cost is given without prices.
             BackendError: a request failed for good; UnreadableReplies if the first 20
-                replies are all unreadable.
+                replies are all unreadable, cut or declined.
         """
         has_usable_reply = False
 

@@ -73,9 +73,9 @@ class ChatForecast(NamedTuple):
 
     prompts: int
     cached: int
-    """Of these prompts."""
+    """Prompts whose replies are cached."""
     calls: int
-    """Requests, one for each distinct one of the others."""
+    """Requests: one for each distinct prompt that is not cached."""
     tokens: int
     """Tokens of prompts and replies that are not cached; replies at their longest."""
     usd: float | None
@@ -99,7 +99,7 @@ class ChatModel(remote_model.RemoteModel):
     """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this
     machine."""
     output_price: NonNegativeNumber | None = None
-    """Dollars for a million tokens of replies."""
+    """Dollars for a million tokens of replies; None likewise."""
     _unsupported: frozenset[str] = frozenset()
     """Options that the server refused: a schema for its replies, or a temperature, as
     OpenAI's models that reason."""

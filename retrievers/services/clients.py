@@ -201,11 +201,11 @@ def open_http_client(client: Callable[..., Any], **options: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _trusted_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Read them once for all clients of a process: that takes 17 ms.
+    """Return the trusted authorities, read once for all clients: it takes 17 ms.
 
     Args:
-        file: what the environment names, which the HTTP library reads.
-        folder: likewise.
+        file: SSL_CERT_FILE, which the HTTP library reads itself: a key of the cache.
+        folder: SSL_CERT_DIR, likewise.
     """
     import httpx2
 

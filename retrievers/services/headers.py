@@ -75,7 +75,7 @@ class Headers:
         return not names_here.isdisjoint(map(str.lower, names))
 
     def with_first(self, header: Header) -> Headers:
-        """Return the headers behind another; one of its name here replaces it."""
+        """Return these headers behind another, which one of the same name replaces."""
         return Headers((header, *self.lines))
 
     def in_request(self, url: str) -> dict[str, str]:

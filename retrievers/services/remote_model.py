@@ -114,7 +114,7 @@ class RemoteModel(Configured):
 
     @property
     def _url(self) -> str:
-        """The server that is asked, with `${NAME}` for values of the environment."""
+        """The server of requests, with `${NAME}` for values of the environment."""
         return self._access.base_url or self._access.provider_url
 
     @property

@@ -44,7 +44,7 @@ MIN_SERVER_VERSION = (1, 16)
 """Since this version a collection has metadata, which mark it complete."""
 DEFAULT_HTTP_PORT = 6333
 DEFAULT_GRPC_PORT = 6334
-PASSING_STATUSES = {  # of HTTP, of gRPC
+TRANSIENT_STATUSES = {  # of HTTP, of gRPC
     408,
     429,
     500,
@@ -226,7 +226,7 @@ class Connection:
         status = _status(error)
         description = _describe_error(error)
         message = f"{self.address}: {description}"
-        if status in PASSING_STATUSES or _is_lost_or_busy(error):
+        if status in TRANSIENT_STATUSES or _is_lost_or_busy(error):
             is_refused = "onnection refused" in description
             is_not_started = is_refused and is_on_this_machine(
                 self._options.expanded_location

@@ -69,7 +69,7 @@ class CsrStore(MatrixStore):
                 best = top_k_candidates(scores, limit, matches)
                 doc_ids = [self._ids[i] for i in documents[best]]
                 ranking = ranked(doc_ids, round_scores(scores[best]), limit)
-                rankings.append(positive_hits(ranking))
+                rankings.append(positive_hits(ranking))  # rounding may have made zeros
         return rankings
 
 

@@ -108,7 +108,7 @@ class StoreOptions(Configured):
                 "a folder such as ./vectors, or a URL"
             )
             yield Problem("store", f"{self.location!r} names no store", remedy.lstrip())
-        if self.on_server and not _is_reachable_url(self.expanded_location):
+        if self.on_server and not _may_be_valid_url(self.expanded_location):
             problem = f"{redact_url(self.location or '')!r} is an invalid URL"
             yield Problem("store", problem, "write http://host:6333")
         if not self.on_server:
@@ -283,7 +283,7 @@ class StoreOptions(Configured):
         return indexed_count * indexed_bytes + unindexed_count * float_bytes
 
 
-def _is_reachable_url(url: str) -> bool:
+def _may_be_valid_url(url: str) -> bool:
     """Return whether a server's URL is valid, or has a variable that is not set.
 
     Such a variable matters only to a command that searches.

@@ -114,7 +114,7 @@ class QdrantStore(Store):
         return None if info is None else collection_notes(info)
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Create the collection, or continue the unfinished one on a server.
+        """Create the collection, or continue an unfinished one on a server if not anew.
 
         Any other collection with its name is removed first.
         """

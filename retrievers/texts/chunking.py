@@ -35,8 +35,8 @@ PASSAGE_BREAK = re.compile(r"\s+|(?<=[。．！？、])")
 PASSAGES_PER_DOCUMENT = 4
 """Passages that are searched for each document of a ranking, at first."""
 MEASURING_STEPS = 32
-"""The length of a passage in tokens is searched to this fraction of the interval: more
-precision would hardly change where the passage ends."""
+"""How many characters have so many tokens is searched to one part in 32 of the text:
+more precision would hardly change where the passage ends."""
 
 
 PassageBoundary = Literal["words", "sentence", "heading"]
@@ -57,7 +57,7 @@ class _Cut(NamedTuple):
 
     text: str
     start: int | None
-    """Characters of the document's text before it; None if it is not in the text."""
+    """Characters of the text before it; None if it is not in the text."""
 
 
 class Chunk(StrictTable):
@@ -317,7 +317,7 @@ def _cut_by_function(call: str, text: str) -> list[_Cut]:
     cuts: list[_Cut] = []
     earliest = 0
     for passage in map(str.strip, passages):
-        # A text that occurs twice is looked for behind the last passage first.
+        # A text that occurs twice is looked for behind the last one's start first.
         start = text.find(passage, earliest)
         if start < 0:
             start = text.find(passage)

@@ -48,7 +48,8 @@ class PassagePlaces:
     def place(self, passages: Ranking) -> list[Passage] | None:
         """Return the passages of one query.
 
-        None if the text of any of them is not in its document.
+        None if the text of any of them is not in its document, or the document has
+        fewer passages now.
         """
         self._cut({document_of_passage(passage_id) for passage_id in passages.doc_ids})
         placed_passages: list[Passage] = []
@@ -70,13 +71,10 @@ class PassagePlaces:
     def note_changed(self, meter: Meter) -> None:
         """After a search, note documents with a passage that is not in their text.
 
-        They are those that `place` met since the last call. A document is noted once,
-        though a search that wants more hits meets it again.
+        They are those that `place` met since the last call.
         """
-        noted = set(meter.notes().get(CHANGED_PASSAGE_NOTE, ()))
         for document_id in self._changed:
-            if document_id not in noted:
-                meter.note(CHANGED_PASSAGE_NOTE, document_id)
+            meter.note(CHANGED_PASSAGE_NOTE, document_id)
         self._changed.clear()
 
     def _cut(self, document_ids: set[str]) -> None:

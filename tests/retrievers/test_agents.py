@@ -16,12 +16,18 @@ from harness.records.results import read_results
 from harness.report.query_evidence import unpack_json
 from harness.report.write import write_report
 from harness.running.options import RunOptions
+from retrievers.agents.agent import Agent
+from retrievers.agents.dialogue import DialogueLimits
 from retrievers.agents.grep import PatternError, grep
+from retrievers.agents.tool_model import ToolCall, ToolReply, ToolRequest
 from retrievers.agents.toolbox import Toolbox
+from retrievers.bm25 import BM25
 from retrievers.cache import Cache
+from retrievers.conditions import Condition
 from retrievers.document import Document
 from retrievers.errors import BackendError
-from retrievers.meter import Meter
+from retrievers.meter import Call, Meter
+from retrievers.query import Query
 from retrievers.resources import Corpus, Resources
 from tests.support import small
 from tests.support.agent_fake import (
@@ -156,6 +162,12 @@ def late_form(dialogue: Dialogue) -> Reply:
     return Reply(tool="answer", arguments="{doc_ids: fish}")
 
 
+def odd_id(dialogue: Dialogue) -> Reply:
+    if "not in form" in dialogue.last:
+        return uses("answer", doc_ids=["fish"])
+    return uses("answer", doc_ids=["fish\nswim"])
+
+
 def mistaken(dialogue: Dialogue) -> Reply:
     """Wrong tools and arguments are told to the model."""
     turns = [
@@ -179,6 +191,7 @@ def mistaken(dialogue: Dialogue) -> Reply:
         (endless, "calls = 3\n", 2, ("fish",), "calls"),
         (out_of_form, "", 2, (), "form"),
         (late_form, "", 2, ("fish",), "answer"),
+        (odd_id, "", 2, ("fish",), "answer"),
         (mistaken, "", 6, ("fish",), "answer"),
     ],
 )
@@ -375,6 +388,34 @@ def test_arguments_that_are_nested_without_end_are_not_json() -> None:
 def test_an_agent_outside_a_run_says_so(tool: str, arguments: str) -> None:
     with pytest.raises(BackendError, match="in a run"):
         Toolbox({}, [tool], 5).use(tool, arguments, Meter())
+
+
+class OneSearch:
+    """A model that searches once, and answers with the first hit."""
+
+    def request(self, request: ToolRequest, _: Call) -> ToolReply:
+        last = request.messages[-1]
+        call = ToolCall("search_bm25", '{"query": "red"}')
+        if last.role == "tool":
+            doc_ids = [last.content.partition(":")[0]]
+            call = ToolCall("answer", json.dumps({"doc_ids": doc_ids}))
+        return ToolReply("", (call,))
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_an_agents_search_is_filtered_by_the_fields_of_its_query(
+    cache: Cache, language: str
+) -> None:
+    documents = {name: Document(name, "", "red", {"of": name}) for name in ("de", "en")}
+    corpus = Corpus(lambda: iter(documents.values()), 2, lambda _: documents)
+    bm25 = BM25()
+    bm25.set_filter([Condition("of", query_field="language")])
+    model: Any = OneSearch()
+    agent = Agent(model, Toolbox({"bm25": bm25}, [], 5), DialogueLimits(4, 10_000, 100))
+    agent.setup(Resources(corpus, cache))
+    agent.index(corpus, Meter())
+    query = Query("q", "red", {"language": language})
+    assert agent.answer(query, 5, Meter()).doc_ids == (language,)
 
 
 @pytest.mark.parametrize(

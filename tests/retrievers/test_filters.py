@@ -504,6 +504,10 @@ def test_any_other_retriever_is_searched_until_enough_hits_match(name):
         ({"a": {"field": "b"}}, r"^filter\.a: {'field': 'b'} is no condition"),
         (None, "^filter: None is no table of fields"),
         ("ja", "^filter: 'ja' is no table of fields"),
+        (
+            [Condition("a", ("b", "c")), Condition("a", query_field="d")],
+            r"^filter\.a: has 2 conditions \(give one\)$",
+        ),
     ],
 )
 def test_odd_conditions_in_python_are_one_sentence(conditions, message):

@@ -78,6 +78,7 @@ def test_a_value_without_the_name_of_its_option_is_refused(make, message):
             for value in (-1.0, 1e308, NAN)
         ),
         (BM25, {"chunk": {"size": 10, "unit": "tokens"}}, "BM25 has no tokens"),
+        (BM25, {"chunk": {"size": 10, "late": True}}, "BM25 has no vectors"),
         (BM25, {"chunk": {"size": 10, "overlap": 10}}, "not between 0 and the size"),
         (Endpoint, {**ENDPOINT, "ids": "hits["}, "is not JMESPath"),
         (Endpoint, {**ENDPOINT, "method": "PUT"}, "method"),

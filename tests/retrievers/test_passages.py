@@ -20,6 +20,7 @@ from retrievers.reranked import rank_reranked_first
 from retrievers.retriever import Retriever
 from retrievers.texts.chunking import Chunk, cut_document, passage_spans
 from retrievers.texts.context_tokens import context_token_counter
+from retrievers.trace import Trace
 from tests.support.small import module, refusal
 
 TEXT = (
@@ -133,6 +134,13 @@ def test_a_fusion_with_a_part_without_passages_has_none() -> None:
     assert Fused(()).fuse([cut, ranked(["a"], [1])], 3).passages is None
 
 
+@pytest.mark.parametrize("method", ["rrf", "dbsf", "convex"])
+def test_a_fusion_with_a_part_without_hits_has_the_passages_of_others(method) -> None:
+    cut = ranked(["a"], [1]).with_passages([Passage("a", 0, 9, 3, 1)])
+    fused = Fused((), method).fuse([ranked([], []), cut], 3)
+    assert [passage[:3] for passage in fused.passages or ()] == [("a", 0, 9)]
+
+
 def test_a_reranker_takes_passages_along_with_their_documents() -> None:
     passages = [
         Passage("a", 0, 9, 3, 3),
@@ -149,6 +157,14 @@ def test_a_reranker_takes_passages_along_with_their_documents() -> None:
         ("a", 0, 9),
         ("a", 9, 18),
     ]
+
+
+def test_a_reranked_agent_keeps_what_it_did() -> None:
+    import numpy as np
+
+    trace = Trace((), calls=1, tokens=2, usd=0.0, seconds=0.1, end="answer")
+    candidates = ranked(["a", "b"], [3, 2]).with_trace(trace)
+    assert rank_reranked_first(candidates, np.array([0.1, 0.9])).trace == trace
 
 
 def test_a_filter_applies_to_passages() -> None:

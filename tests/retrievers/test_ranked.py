@@ -22,6 +22,8 @@ from harness.measures import parse_measure_list
 from harness.scoring.conventions import RunConventions
 from harness.scoring.trec_runs import score_trec_runs
 from retrievers.bm25 import BM25
+from retrievers.dense import Dense
+from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import InputError
 from retrievers.files import trec_files, trec_lines
 from retrievers.files.trec_columns import parse_columns
@@ -32,6 +34,7 @@ from retrievers.fused import Fused
 from retrievers.ids import to_nfc
 from retrievers.meter import Meter
 from retrievers.reranked import Reranked
+from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.saved_run import SavedRun
 from retrievers.types import SCORE_RESOLUTION, Document, Query, ranked, round_scores
 from tests.support.small import refusal
@@ -334,9 +337,18 @@ def test_a_fusion_made_in_python_refuses_what_does_not_fit_its_parts(options, me
         (lambda: Fused(["bm25"]), "^of: 'bm25' is not a retriever"),
         (lambda: Filtered("bm25", {}), "^retriever: 'bm25' is not a retriever"),
         (lambda: Reranked(None, "a/b"), "^retriever: None is not a retriever"),
+        (
+            lambda: Reranked(BM25(), HashingEncoder()).reranker,
+            "^kind: unknown reranker 'hashing'",
+        ),
+        (lambda: Dense(BM25()).encoder, "^kind: unknown encoder 'bm25'"),
+        (
+            lambda: Dense(HttpReranker("tei", base_url="http://a")).encoder,
+            "^kind: unknown encoder 'http'",
+        ),
     ],
 )
-def test_a_part_that_is_no_retriever_is_refused(make, message):
+def test_a_part_of_another_kind_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
 
@@ -344,6 +356,13 @@ def test_a_part_that_is_no_retriever_is_refused(make, message):
 def test_a_fusion_of_given_rankings_refuses_weights_without_a_sum():
     with pytest.raises(InputError, match=r"^weights: are all 0"):
         Fused((), "convex", weights=(0, 0))
+
+
+@pytest.mark.parametrize("option", ["weights", "minimum"])
+def test_a_fusion_of_given_rankings_refuses_numbers_for_others(option):
+    rankings = [ranked(["a"], [1]), ranked(["b"], [1])]
+    with pytest.raises(InputError, match=f"^{option}: has 1 numbers for 2 retrievers"):
+        Fused((), "convex", **{option: (1,)}).fuse(rankings, 5)
 
 
 ODD = " %\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003\u2028\u2029\u3000"

@@ -16,6 +16,7 @@ pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 from harness import pipeline  # noqa: E402
+from harness.running.embedding_tasks import embedding_tasks  # noqa: E402
 from harness.running.options import RunOptions  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
@@ -203,6 +204,23 @@ def test_what_cannot_be_right_is_refused(
         True,
         1,
     ), output.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        'encoder = { kind = "voyage-context", model = "m", base_url = "http://a" }',
+        'encoder = { kind = "sentence-transformers", '
+        'model = "sentence-transformers/all-MiniLM-L6-v2" }\n'
+        "chunk = { size = 40, late = true }",
+    ],
+)
+def test_passages_that_are_read_with_their_document_are_refused(tmp_path, options):
+    """A run would not find their vectors: its keys have the documents."""
+    table = f'[[retrievers]]\nname = "v"\n{options}\n'
+    path = small.experiment(tmp_path, retrievers=table)
+    with pytest.raises(InputError, match=r"^retriever 'v': reads each passage with"):
+        embedding_tasks(path)
 
 
 def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):

@@ -176,6 +176,18 @@ def test_a_part_without_a_name_has_trials(tmp_path: Path, turns: str) -> None:
     assert len(ran(tmp_path, fused).trials("both")) == 2
 
 
+def test_an_id_is_noted_once_in_all_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = module(tmp_path, monkeypatch, TURNS.format(turns=[["gone", *APPLE]]))
+    table = (
+        f'\n[[retrievers]]\nname = "tool"\nkind = "python"\ncall = "{name}:search"\n'
+        'unknown_hits = "irrelevant"\ntrials = 3\n'
+    )
+    notes = ran(tmp_path, table).manifest.ledger.retrievers["tool"].notes
+    assert notes["not-in-corpus"] == ("gone",)
+
+
 def test_trials_survive_a_run_of_one_retriever(tmp_path: Path, turns: str) -> None:
     results = ran(tmp_path, turns + "trials = 3\n")
     before = scores(results, "tool", "P@2")
