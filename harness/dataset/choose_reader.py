@@ -75,7 +75,8 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     """Return the format of a reference, and its content.
 
     Raises:
-        InputError: nothing is there, the format is unknown, or no reader reads it.
+        InputError: nothing is there, the format is unknown, no reader reads it, or the
+            format has no `where` or `pages` that the reference sets.
     """
     if isinstance(reference.path, NamedObject):
         return "memory", reference.path.value(reference)
@@ -175,7 +176,7 @@ def detect_format(reference: DatasetReference, files: Files) -> str | None:
 
 
 def suggest_path(path: Path) -> str:
-    """Return a remedy with the nearest file name; empty if none is near."""
+    """Return a remedy with the nearest name in its folder; empty if none is near."""
     if not path.parent.is_dir():
         return ""
     return nearest_word(path.name, (file.name for file in path.parent.iterdir()))

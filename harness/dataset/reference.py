@@ -39,7 +39,9 @@ def parse_reference(reference: str | Path) -> DatasetReference:
 
 
 def refuse_urls(*names: str | None) -> None:
-    """Refuse URLs, as databases had them, for a data set or a part of it.
+    """Refuse URLs of a data set or of a part of it.
+
+    Earlier versions read databases, so the URL of one has a message of its own.
 
     Raises:
         InputError: one of the names is a URL.

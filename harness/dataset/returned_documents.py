@@ -45,8 +45,9 @@ def read_returned_documents(
 
     They are in the order of their list, or by the rank or else the score of each, in
     the list or else beside it. A document that occurs again keeps its best place; ids
-    that no document has are kept. A query with an empty cell has no documents; rows of
-    unknown queries are left out.
+    that no document has are kept. A query with an empty cell has no documents. If rows
+    have no id of a query, those are left out whose text is not that of a query that is
+    searched.
 
     Args:
         reference: of the data set, with its columns.

@@ -23,7 +23,7 @@ PLACEHOLDER_TITLES = ("", "untitled", "title", "document", "word document", "pdf
 def title_candidates(raw: bytes, suffix: str) -> list[str]:
     """Return the titles that a file itself declares, best first.
 
-    A damaged part has none: the conversion reports the file.
+    A file with a damaged part has none: the conversion reports the file.
     """
     readers = {
         ".docx": _word_titles,
@@ -44,7 +44,10 @@ def title_candidates(raw: bytes, suffix: str) -> list[str]:
 
 
 def _word_titles(raw: bytes) -> list[str]:
-    """Return the paragraphs in style Title, as one, and the title among properties."""
+    """Return the first paragraph in style Title, and the title among properties.
+
+    Without such a paragraph, or such a property, it is "".
+    """
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         names = set(archive.namelist())
         body = _parse_xml(archive.read("word/document.xml"))

@@ -54,7 +54,8 @@ def parse_experiment(
     """Check the tables of an experiment, and the variables that they name.
 
     Raises:
-        InputError: with every problem.
+        InputError: with the problems of all tables; if there are none, with the first
+            name that does not fit the others.
     """
     problems = _value_problems(raw_tables)
     tables = RawTable(raw_tables)
@@ -220,7 +221,7 @@ def _kind_of(table: RawTable, where: str) -> str:
 
 
 def user_code_in(table: object) -> str:
-    """Return the code that a retriever's table runs; empty if none.
+    """Return the first code that a retriever's table runs; empty if none.
 
     Nothing is imported.
 

@@ -79,7 +79,7 @@ class _QueryFiles(NamedTuple):
 
 
 def _find_query_files(folder: Path) -> _QueryFiles:
-    """Return the files of labelled queries, queries.json first, then by size."""
+    """Return the files of labelled queries, queries.json first, then the largest."""
     ids = {file.name: _labelled_ids(file) for file in sorted(folder.glob("*.json"))}
     query_files = _QueryFiles([], [])
     all_ids: set[str] = set()

@@ -20,6 +20,7 @@ from harness.dataset import (
     load_dataset,
     parse_reference,
 )
+from harness.dataset.file import File
 from harness.dataset.judgment import (
     JUDGMENT_GRADES,
     JUDGMENTS_FILE,
@@ -27,6 +28,7 @@ from harness.dataset.judgment import (
     PairKey,
     read_judgments,
 )
+from harness.dataset.readers.markdown_folder import LABELLER_COLUMN
 from harness.labels.disputes import Dispute, model_disputes, people_disputes
 from harness.stats.kappa import (
     AgreementEstimate,
@@ -277,7 +279,8 @@ def self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
 def _compare_labellers(folder: Path) -> list[PairOfJudges]:
     """Return the agreement of the labellers of a folder's files of queries.
 
-    If a labeller has a query in several files, the last file counts.
+    Those are its files *.json with the word `labelled_by`. If a labeller has a query in
+    several files, the last file counts.
 
     Raises:
         InputError: there are no two labellers of the same query.
@@ -285,6 +288,8 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
     labels_by_judge: dict[str, dict[str, Labels]] = {}
     document_count = 0
     for file in sorted(folder.glob("*.json")):
+        if LABELLER_COLUMN.encode() not in File(file).read():
+            continue
         dataset = load_dataset(DatasetReference(folder, queries=(file.name,)))
         document_count = dataset.document_count
         for query_id, labels in dataset.labels.items():
@@ -313,9 +318,10 @@ def _compare_relevant(
     b: str,
     document_count: int,
 ) -> PairOfJudges:
-    """Return the agreement of two labellers on the queries that both have, one or more.
+    """Return the agreement of two labellers on the queries that both have.
 
-    All that is not relevant counts as 0. Only lists have an order to compare.
+    There is such a query. All that is not relevant counts as 0. Only lists have an
+    order to compare.
     """
     tables: list[list[list[int]]] = []
     overlaps: list[float] = []

@@ -79,7 +79,7 @@ def holds_documents(files: Files) -> bool:
 
 
 def list_documents(files: Files) -> tuple[list[str], list[str]]:
-    """Return the ids of documents, by the names of files; and the files not read."""
+    """Return the ids that documents have by their paths, and the files not read."""
     converts = can_convert()
     ids: list[str] = []
     unread_files: list[str] = []

@@ -544,10 +544,13 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     ({"d/queries.csv": GOOD}, "d --columns query=,", "there is no column ','"),
-    (
-        {"d/queries.csv": GOOD},
-        "d --columns reference=answer",
-        "d/queries.csv: no row has a column 'answer'",
+    *(
+        (
+            {"d/queries.csv": GOOD},
+            f"d --columns {kind}=answer",
+            "d/queries.csv: no row has a column 'answer'",
+        )
+        for kind in ("reference", "history", "spans")
     ),
     (
         {
