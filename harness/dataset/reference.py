@@ -77,7 +77,10 @@ class DatasetReference:
     path: Path | str
     """A folder, a zip archive or a file; or a name with one of the schemes."""
     split: str | None = None
-    """The split of the labels; None: the only one, else `test`."""
+    """The split of the labels; None: the only one, else `test`.
+
+    Of the shards of one table, it must be named if there are several.
+    """
     queries: tuple[str, ...] = ()
     """Files of queries, read as one set; empty: those with a usual name."""
     format: str | None = None

@@ -28,7 +28,9 @@ from harness.dataset.usual_names import normalised_name
 from retrievers.ids import document_id
 
 RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
+"""Names of columns and keys whose lowest value is best."""
 SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
+"""Names of columns and keys whose highest value is best."""
 
 
 class _Hit(NamedTuple):

@@ -28,7 +28,7 @@ class DatasetFiles(NamedTuple):
 
     reference: DatasetReference
     repeated_files: list[str]
-    """Files that are ignored, since other files have the same queries."""
+    """Files that are ignored, since other files have queries with the same ids."""
 
 
 def find_files(reference: DatasetReference) -> DatasetFiles:

@@ -46,6 +46,8 @@ from retrievers.types import Floats
 
 RatingsByJudge = Mapping[str, Mapping[PairKey, int]]
 """Judge -> pair -> grade."""
+QueryWords = tuple[str, ...]
+"""The history and the text of a query, whose id may be another one in each file."""
 
 
 class PairOfJudges(NamedTuple):
@@ -285,17 +287,18 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
     Raises:
         InputError: there are no two labellers of the same query.
     """
-    labels_by_judge: dict[str, dict[str, Labels]] = {}
+    labels_by_judge: dict[str, dict[QueryWords, Labels]] = {}
     document_count = 0
     for file in sorted(folder.glob("*.json")):
         if LABELLER_COLUMN.encode() not in File(file).read():
             continue
         dataset = load_dataset(DatasetReference(folder, queries=(file.name,)))
         document_count = dataset.document_count
-        for query_id, labels in dataset.labels.items():
+        for query in dataset.judged_queries:
+            labels = dataset.labels[query.id]
             if labels.labelled_by:
                 by_query = labels_by_judge.setdefault(labels.labelled_by, {})
-                by_query[query_id] = labels
+                by_query[*query.history, query.text] = labels
     compared = [
         _compare_relevant(labels_by_judge, a, b, document_count)
         for a, b in combinations(sorted(labels_by_judge), 2)
@@ -313,7 +316,7 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
 
 
 def _compare_relevant(
-    labels_by_judge: Mapping[str, Mapping[str, Labels]],
+    labels_by_judge: Mapping[str, Mapping[QueryWords, Labels]],
     a: str,
     b: str,
     document_count: int,
@@ -325,10 +328,10 @@ def _compare_relevant(
     """
     tables: list[list[list[int]]] = []
     overlaps: list[float] = []
-    for query_id, labels_a in labels_by_judge[a].items():
-        if query_id not in labels_by_judge[b]:
+    for words, labels_a in labels_by_judge[a].items():
+        if words not in labels_by_judge[b]:
             continue
-        labels_b = labels_by_judge[b][query_id]
+        labels_b = labels_by_judge[b][words]
         relevant_a = set(labels_a.relevant)
         relevant_b = set(labels_b.relevant)
         both = len(relevant_a & relevant_b)

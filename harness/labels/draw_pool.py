@@ -44,7 +44,7 @@ class PoolOptions:
     """Who will judge, people or models; pairs they have judged are left out."""
     policy: str = DEFAULT_POLICY
     next_look: bool = False
-    """Whether to draw the queries that the next planned look needs."""
+    """Whether to draw what the next look, a planned interim analysis, needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,11 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     )
     return FunctionSource(
         documents=partial(
-            read_documents, reference.folder, frozenset(), by_page=reference.pages
+            read_documents,
+            reference.folder,
+            frozenset(),
+            gitignore=reference.gitignore,
+            by_page=reference.pages,
         ),
         queries=query_table.queries,
         labels=partial(_read_labels, query_files, columns),
