@@ -96,7 +96,7 @@ def _shared_version_problems(configs: Iterable[PartConfig]) -> Iterator[Problem]
 
 
 def _in_order_of_use(configs: Sequence[RetrieverConfig]) -> list[RetrieverConfig]:
-    """Return the retrievers, each after those that it uses.
+    """Return the retrievers, each after those that it uses; there is no circle.
 
     The first in the file whose parts are placed comes next: shared work is billed to
     the first that needs it.
@@ -128,7 +128,7 @@ class PartPool:
     """The parts built so far: equal tables are one object, computed once."""
 
     parts: dict[str, Model | Retriever] = field(default_factory=dict)
-    """Table as JSON, of a model after its kind -> part."""
+    """Table as JSON, with "encoder" or "reranker" before that of a model -> part."""
     model_configs: dict[int, PartConfig] = field(default_factory=dict)
     """`id` of an encoder or a reranker -> its table."""
 
@@ -257,8 +257,8 @@ class RetrieverBuilder:
     def _native_encoder(self, config: DenseConfig, encoder: Encoder) -> Encoder | None:
         """Return the encoder that requests the reduced size from its service.
 
-        None if the vectors are not reduced, not verified, or the service has no option
-        for their size.
+        None if the vectors are not reduced, not verified, or come from no service with
+        an option for their size.
         """
         if config.dimensions is None or not config.proof or encoder.limits is None:
             return None
@@ -319,7 +319,8 @@ def _custom(config: CustomConfig) -> Retriever:
 def _instantiate(cls: Any, options: Mapping[str, Any]) -> Any:
     """Return a part built from its options.
 
-    The fingerprint of a model on this machine is computed here, which reads its folder.
+    The fingerprint of a model on this machine is computed here, since that reads its
+    folder, whose problems are the user's.
     """
     try:
         with wrap_user_errors((cls,)):

@@ -7,7 +7,7 @@ from harness.build.built_retriever import BuiltRetriever, without_filter
 from harness.dataset import Dataset
 from retrievers.bm25 import BM25, queries_without_shared_word
 
-NOTE = "no-shared-word"
+UNSHARED_NOTE = "no-shared-word"
 """The kind of note under which such queries are counted."""
 
 
@@ -33,7 +33,7 @@ def note_unshared_queries(
     ids = unshared_queries(dataset, retrievers)
     if not ids:
         return dataset
-    notes = {**dataset.data_quality, NOTE: tuple(ids)}
+    notes = {**dataset.data_quality, UNSHARED_NOTE: tuple(ids)}
     return replace(dataset, data_quality=notes)
 
 

@@ -21,7 +21,10 @@ from retrievers.types import Query
 
 
 def check_queries(source: Source, problems: ReadProblems) -> dict[str, Query]:
-    """Return the queries by id; ids and texts that cannot be used become problems."""
+    """Return the queries by id; ids and texts that cannot be used become problems.
+
+    The first query of an id stays. Blank queries stay, too, and are noted.
+    """
     queries: dict[str, Query] = {}
     locations: dict[str, SourceLocation] = {}
     for location, query in source.queries(problems):

@@ -16,6 +16,7 @@ from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
 from harness.dataset.query_tables import find_query_table
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.readers.shards import parse_shard
 from harness.dataset.reference import DatasetReference, DeclaredColumn
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
@@ -55,6 +56,26 @@ If no format is declared, they are tried in this order.
 """
 PAGED_FORMATS = ("tables", "markdown")
 """Formats whose documents may be pages of PDF."""
+WHOLE_FORMATS = (
+    "hub",
+    "ir_datasets",
+    "autorag",
+    "embench",
+    "llama-index",
+    "squad",
+    "hotpotqa",
+)
+"""Formats that have all parts of a data set: no other file is read for one."""
+SPLIT_FORMATS = (
+    "hub",
+    "beir",
+    "huggingface",
+    "trec",
+    "msmarco",
+    "tables",
+    "markdown",
+)
+"""Formats whose readers choose a split, or refuse it."""
 ANSWER_NAMES = ("answer", "answers", "response", "output", "ideal", "groundtruth")
 """Names of columns of texts that are no documents."""
 MAX_SHOWN_NAMES = 8
@@ -75,7 +96,8 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     """Return the format of a reference, and its content.
 
     Raises:
-        InputError: nothing is there, the format is unknown, or no reader reads it.
+        InputError: nothing is there, the format is unknown, no reader reads it, or the
+            reference has a key that is not for this format.
     """
     if isinstance(reference.path, NamedObject):
         return "memory", reference.path.value(reference)
@@ -97,14 +119,36 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     format_name = format_name or detect_format(reference, files)
     if format_name is None:
         raise InputError(_unknown_content(reference, files))
+    _refuse_other_keys(reference, files, format_name)
+    return format_name, import_reader(format_name).read(reference, files)
+
+
+def _refuse_other_keys(
+    reference: DatasetReference, files: Files, format_name: str
+) -> None:
+    """Refuse a key that is not for data sets of a format: its reader ignores it.
+
+    Raises:
+        InputError: the reference has such a key.
+    """
+    subject = f"the data set is {format_name}"
     if reference.where and format_name != "tables":
-        problem = f"the data set is {format_name}, and where chooses rows of tables"
+        problem = f"{subject}, and where chooses rows of tables"
         remedy = compose_remedy("leave it out", Option("--where"))
         raise InputError(Problem("dataset.where", problem, remedy))
     if reference.pages and format_name not in PAGED_FORMATS:
-        problem = f"the data set is {format_name}, and only a folder of PDF has pages"
+        problem = f"{subject}, and only a folder of PDF has pages"
         raise InputError(Problem("dataset.pages", problem, LEAVE_PAGES_OUT))
-    return format_name, import_reader(format_name).read(reference, files)
+    for key in ("documents", "queries", "labels"):
+        if getattr(reference, key) and format_name in WHOLE_FORMATS:
+            problem = f"{subject}, which has its own {key}"
+            remedy = compose_remedy("leave it out", Option(f"--{key}"))
+            raise InputError(Problem(f"dataset.{key}", problem, remedy))
+    has_splits = format_name in SPLIT_FORMATS or any(map(parse_shard, files))
+    if reference.split is not None and not has_splits:
+        problem = f"{subject}, which has no splits"
+        remedy = compose_remedy("leave it out", Option("--split"))
+        raise InputError(Problem("dataset.split", problem, remedy))
 
 
 def _of_sheet(reference: DatasetReference) -> DatasetReference:
@@ -189,7 +233,7 @@ def _is_around_data(reference: DatasetReference, files: Files) -> bool:
 
 
 def suggest_path(path: Path) -> str:
-    """Return a remedy with the nearest file name; empty if none is near."""
+    """Return a remedy with the nearest name in its folder; empty if none is near."""
     if not path.parent.is_dir():
         return ""
     return nearest_word(path.name, (file.name for file in path.parent.iterdir()))

@@ -250,7 +250,7 @@ def _unknown_kind(kind: str) -> Problem:
 
 
 def _is_field(column: str, cell: object) -> bool:
-    """Whether a column that has no kind holds a field, or the fields."""
+    """Whether a column that has no kind holds a field, or is `metadata`: several."""
     if column == "metadata":
         return True
     return bool(column) and isinstance(cell, str | int | float)

@@ -45,9 +45,9 @@ class Dataset:
     queries: tuple[Query, ...]
     """The queries that are searched, in file order.
 
-    They have a relevant document, claims, or without labels an answer to take these
-    from, or are said to have no answer. If there are no labels, or the labels are
-    judgments that still grow, all queries with a text are searched.
+    They have a relevant document; or claims; or no labels, and an answer from which
+    claims are taken; or are said to have no answer. If the data set has no labels, or
+    a file of judgments, which may still grow, all queries with a text are searched.
     """
     judged_queries: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
@@ -61,7 +61,7 @@ class Dataset:
     stored_queries: tuple[Query, ...] = ()
     """The queries that results store: searched or judged, in file order."""
     data_quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind of what was counted and not refused -> ids, paths or names that have it."""
+    """Kind of note, such as "duplicate-text" -> ids, paths or names that have it."""
     tables: tuple[ReadTable, ...] = ()
     """The tables that were read, with their columns."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Dataset:
     matched_by: Mapping[str, int] = field(default_factory=dict)
     """How labels name documents -> how many do.
 
-    A value of `IdMatch.matched_by`, or text, or field.
+    The key is a value of `IdMatch.matched_by`, or "text", or "field".
     """
     unknown_documents: tuple[str, ...] = ()
     """The unknown ids in labels, once for each query that names them."""
@@ -86,7 +86,7 @@ class Dataset:
     and rankings.
     """
     sample: tuple[Document, ...] = field(default=(), repr=False)
-    """The documents that the first pass sampled."""
+    """Some documents, chosen by their ids; empty if no sample was requested."""
     documents: Callable[[], Iterator[Document]] = field(
         repr=False, default=lambda: iter(())
     )

@@ -27,6 +27,7 @@ class IgnoredFiles:
     _rules: dict[Path, "GitIgnoreSpec | None"] = field(default_factory=dict)
     """Folder -> the rules in it; None if it has none."""
     _top: Path | None = None
+    """The highest folder whose rules count; None: not looked for yet."""
 
     def is_ignored(self, path: Path, *, is_folder: bool) -> bool:
         """Whether a rule names a path below the root; the nearest rule decides."""

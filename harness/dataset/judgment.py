@@ -83,6 +83,7 @@ class Judgment(BaseModel):
     corrects: bool = False
     """Whether this replaces an earlier judgment of the same judge and round."""
     seconds: float | None = Field(default=None, ge=0)
+    """The time that the judge took; None if it was not measured."""
     note: str = ""
     at: str = ""
     """The time, in ISO 8601."""

@@ -51,7 +51,10 @@ NamesDocument = Callable[[str], bool]
 
 
 class _GradedId(NamedTuple):
-    """The document in an object, and its grade as it is written; None if missing."""
+    """The document in an object, and its grade; None if missing.
+
+    A word or flag that judges is a number here; any other grade is as it is written.
+    """
 
     id: str | None
     grade: Any
@@ -244,7 +247,7 @@ def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
 def _grade_key(object_: Mapping[str, Any]) -> str | None:
     """Return the key of an object's grade; None if it has none.
 
-    A system writes a score beside what people judged: that is what counts.
+    If there is a score and a judgment, the judgment: a system may have given the score.
     """
     judging = (key for key, cell in object_.items() if _is_judgment(key, cell))
     judging_key = next(judging, None)

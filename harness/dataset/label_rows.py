@@ -1,9 +1,9 @@
 """Rows to labels.
 
 A row with the list of a query gives its labels at once; labels of that query on another
-row are a problem.
-Judgments of single documents are gathered by query until the last row has been read.
-`label_lists` reads one list, and `match_labels` finds the documents that are named.
+row are a problem. Judgments of single documents are gathered by query until the last
+row has been read. `label_lists` reads one list, and `match_labels` finds the documents
+that are named.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ from retrievers.remedy import compose_remedy
 
 HOP_PATTERN = re.compile(r"^\s*<\d+-hop>\s*")
 """Begins each context of Ragas's questions that need several."""
-
 NO_DOCUMENT = (
     "no document is given",
     "name it, or say that nothing answers the query: answerable = no",

@@ -97,7 +97,7 @@ def list_reference(reference: DatasetReference) -> dict[str, File]:
     """Return the files of a reference that is a folder or holds files; else none.
 
     Raises:
-        InputError: it is an archive that is not read.
+        InputError: it is an archive that cannot be read, or is not safe.
     """
     if reference.scheme:
         return {}

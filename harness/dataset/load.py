@@ -77,7 +77,8 @@ def load_dataset(
         sample_size: how many documents `Dataset.sample` has; they are chosen by ids.
 
     Raises:
-        InputError: with every problem.
+        InputError: with the problems of queries, documents and labels; or the first one
+            if the data set cannot be opened.
 
     >>> dataset = load_dataset("datasets/survey-templates-en")
     >>> dataset.document_count, len(dataset.queries)
@@ -176,7 +177,7 @@ def _check_labels(
     """Return the data set, after judgments have replaced labels.
 
     Raises:
-        InputError: with every problem.
+        InputError: with every problem that was found so far, and those of judgments.
     """
     queries = parts.queries
     documents = parts.documents
@@ -308,7 +309,8 @@ def load_documents(reference: DatasetReference) -> Dataset:
     The digest of the data set is then that of its documents.
 
     Raises:
-        InputError: with every problem of the documents.
+        InputError: with the problems of the documents; or the first one if the data set
+            cannot be opened.
     """
     format_name, source = open_source(reference)
     problems = ReadProblems()

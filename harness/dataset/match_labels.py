@@ -2,7 +2,8 @@
 
 `match_labels` reads all labels, and finds their documents by id, by field, by title or,
 if they may quote, by text. What names no document is a problem, or dropped and noted;
-of lost labels, one in ten is too many. Spans are placed in their documents at the end.
+it is a problem, too, if more than one label in ten is lost. Spans are placed in their
+documents at the end.
 """
 
 from collections import Counter
@@ -72,7 +73,7 @@ class MatchedLabels:
 
     labels: dict[str, Labels] = field(default_factory=dict)
     matched_by: Counter[str] = field(default_factory=Counter)
-    """How labels identify their documents -> how many do."""
+    """How labels identify their documents, by id or title, say -> how many do."""
     unmatched: list[UnmatchedLabel] = field(default_factory=list)
     lost_label_counts: Counter[str] = field(default_factory=Counter)
     """Why labels are lost -> how many are."""
@@ -337,8 +338,8 @@ def _report_unknown_documents(
     """Add the problems of labels that name no document.
 
     One problem if they come from a column that was only guessed to have ids, or if all
-    ids are of another kind or in a missing folder; else one for each label. Labels of
-    files that could not be converted have a problem each in any case.
+    ids are of another kind or in a missing folder; else one for each document and file
+    of labels. Files that could not be converted have a problem each in any case.
     """
     unmatched = matched.unmatched
     distinct_names = dict.fromkeys(label.document for label in unmatched)
@@ -354,7 +355,8 @@ def _report_unknown_documents(
         return
     # One folder is missing, or the labels have ids of another kind.
     if has_many and (folder or none_matches):
-        subject = count_of(len(unknown_names), "label")
+        count = sum(label.document not in failures for label in unmatched)
+        subject = count_of(count, "label")
         if folder:
             subject += f" begin with {folder!r} and"
         problem = f"{subject} name no document: {examples}; {documents.example()}"

@@ -73,7 +73,7 @@ def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
     It is the lower median: of the adjudications, if there are any, else of all grades.
     """
     grades: dict[str, int] = {}
-    for (_, document_id), pair_judgments in group_by_pair(judgments).items():
+    for (_, document_id), pair_judgments in group_first_round(judgments).items():
         graded = [judgment for judgment in pair_judgments if judgment.grade is not None]
         adjudicated = [
             judgment for judgment in graded if judgment.design == "adjudication"
@@ -102,7 +102,7 @@ def _grades_by_labeller(by_people: list[Judgment]) -> dict[str, dict[str, int]]:
     return dict(sorted(grades.items())) if len(grades) > 1 else {}
 
 
-def group_by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
+def group_first_round(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
     """Return the judgments of the first round, by query and document."""
     pairs: dict[PairKey, list[Judgment]] = {}
     for judgment in judgments:
@@ -150,7 +150,8 @@ def replace_labels(
 ) -> dict[str, Labels]:
     """Return the labels, replaced by judgments for each query that was judged.
 
-    Judgments of other queries are counted: several files of queries may share a folder.
+    Judgments of other queries are noted: several files of queries may share a folder.
+    One of a document that does not exist is a problem.
     """
     used_judgments: list[Judgment] = []
     for judgment in judgments:
@@ -179,7 +180,7 @@ def note_changed_texts(
     queries: Mapping[str, Query],
     problems: ReadProblems,
 ) -> None:
-    """Count the pairs whose texts have changed since they were judged.
+    """Note the pairs whose texts have changed since they were judged.
 
     This takes a pass over the corpus.
     """

@@ -39,7 +39,9 @@ def parse_reference(reference: str | Path) -> DatasetReference:
 
 
 def refuse_urls(*names: str | None) -> None:
-    """Refuse URLs, as databases had them, for a data set or a part of it.
+    """Refuse URLs of a data set or of a part of it.
+
+    Earlier versions read databases, so the URL of one has a message of its own.
 
     Raises:
         InputError: one of the names is a URL.
@@ -75,7 +77,10 @@ class DatasetReference:
     path: Path | str
     """A folder, a zip archive or a file; or a name with one of the schemes."""
     split: str | None = None
-    """The split of the labels; None: the only one, else `test`."""
+    """The split of the labels; None: the only one, else `test`.
+
+    Of the shards of one table, it must be named if there are several.
+    """
     queries: tuple[str, ...] = ()
     """Files of queries, read as one set; empty: those with a usual name."""
     format: str | None = None

@@ -28,7 +28,9 @@ from harness.dataset.usual_names import normalised_name
 from retrievers.ids import document_id
 
 RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
+"""Names of columns and keys whose lowest value is best."""
 SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
+"""Names of columns and keys whose highest value is best."""
 
 
 class _Hit(NamedTuple):
@@ -45,8 +47,9 @@ def read_returned_documents(
 
     They are in the order of their list, or by the rank or else the score of each, in
     the list or else beside it. A document that occurs again keeps its best place; ids
-    that no document has are kept. A query with an empty cell has no documents; rows of
-    unknown queries are left out.
+    that no document has are kept. A query with an empty cell has no documents. If rows
+    have no id of a query, those are left out whose text is not that of a query that is
+    searched.
 
     Args:
         reference: of the data set, with its columns.

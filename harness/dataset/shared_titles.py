@@ -13,8 +13,8 @@ from harness.dataset.convert import ConversionError, ConvertedText, convert_file
 from harness.dataset.file import File
 from retrievers.errors import InputError
 
-MIN_SHARE = 0.5
-"""Share of a format's documents from which on a title that they share is none."""
+MIN_SHARED_SHARE = 0.5
+"""Share of a format's documents from which on a title that they have is not used."""
 
 
 class FormatTitle(NamedTuple):
@@ -72,7 +72,7 @@ def _count_titles(versions: tuple[_FileVersion, ...]) -> frozenset[FormatTitle]:
     return frozenset(
         title
         for title, count in counts.items()
-        if count > 1 and count >= MIN_SHARE * converted_files[title.suffix]
+        if count > 1 and count >= MIN_SHARED_SHARE * converted_files[title.suffix]
     )
 
 

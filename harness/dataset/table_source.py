@@ -37,8 +37,7 @@ from retrievers.types import Query
 RowSource = Callable[[ReadProblems], Iterable[Row]]
 """Reads the rows of a part anew with each call, and adds the problems of its files."""
 REQUIRED_QUERY_KINDS = ("query_id", "query")
-OPTIONAL_KINDS = ("title", "reference", "claims", "exclude")
-"""Kinds of columns that, if declared, only some rows must have."""
+OPTIONAL_QUERY_KINDS = ("reference", "claims", "history", "exclude")
 SAMPLED_ROWS = 200
 """Rows, at most, whose cells are sampled to find out if they name documents."""
 MAX_SAMPLED_CELL_LENGTH = 20_000
@@ -73,12 +72,22 @@ class _TablePart:
     """Kinds of columns that the part may have."""
     required: tuple[str, ...]
     """Kinds that, if they are declared, each row must have."""
+    optional: tuple[str, ...]
+    """Kinds that, if they are declared, at least one row must have."""
 
 
-DOCUMENT_PART = _TablePart(DOCUMENT_KINDS, required=("document_id", "text"))
-QUERY_PART = _TablePart(UNLABELLED_QUERY_KINDS, required=REQUIRED_QUERY_KINDS)
-LABELLED_QUERY_PART = _TablePart(QUERY_KINDS, required=REQUIRED_QUERY_KINDS)
-LABEL_PART = _TablePart(QUERY_KINDS, required=LABEL_KINDS)
+DOCUMENT_PART = _TablePart(
+    DOCUMENT_KINDS, required=("document_id", "text"), optional=("title",)
+)
+QUERY_PART = _TablePart(
+    UNLABELLED_QUERY_KINDS, REQUIRED_QUERY_KINDS, OPTIONAL_QUERY_KINDS
+)
+LABELLED_QUERY_PART = _TablePart(
+    QUERY_KINDS,
+    required=REQUIRED_QUERY_KINDS,
+    optional=(*OPTIONAL_QUERY_KINDS, *LABEL_KINDS, "spans"),
+)
+LABEL_PART = _TablePart(QUERY_KINDS, required=LABEL_KINDS, optional=("spans",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +264,7 @@ class _PartReader:
         self._problems = problems
         self._kinds_by_header: dict[tuple[str, ...], dict[str, str]] = {}
         """Columns of a row -> how each of them is read."""
-        self._absent_kinds = [
-            kind
-            for kind in (*OPTIONAL_KINDS, *LABEL_KINDS)
-            if kind in part.kinds
-            and kind not in part.required
-            and columns.is_declared(kind)
-        ]
+        self._absent_kinds = [*filter(columns.is_declared, part.optional)]
         """Optional kinds whose declared column no row has had so far."""
         self._path: Path | None = None
         self._file = ""

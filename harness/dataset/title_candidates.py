@@ -11,7 +11,8 @@ from xml.etree.ElementTree import Element
 
 BOILERPLATE_TAGS = ("nav", "header", "footer")
 """Elements of a page of HTML that are not its text."""
-WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+WORD_XML = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+"""The namespace of the elements of Word, before their names."""
 TITLE_PROPERTY = "{http://purl.org/dc/elements/1.1/}title"
 TITLE_STYLE = "title"
 """The name of Word's style, whatever its id in a language is."""
@@ -23,7 +24,7 @@ PLACEHOLDER_TITLES = ("", "untitled", "title", "document", "word document", "pdf
 def title_candidates(raw: bytes, suffix: str) -> list[str]:
     """Return the titles that a file itself declares, best first.
 
-    A damaged part has none: the conversion reports the file.
+    A file with a damaged part has none: the conversion reports the file.
     """
     readers = {
         ".docx": _word_titles,
@@ -44,7 +45,10 @@ def title_candidates(raw: bytes, suffix: str) -> list[str]:
 
 
 def _word_titles(raw: bytes) -> list[str]:
-    """Return the paragraphs in style Title, as one, and the title among properties."""
+    """Return the first paragraph in style Title, and the title among properties.
+
+    Without such a paragraph, or such a property, it is "".
+    """
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         names = set(archive.namelist())
         body = _parse_xml(archive.read("word/document.xml"))
@@ -68,21 +72,21 @@ def _parse_xml(raw: bytes) -> Element:
 
 def _title_style_ids(styles: Element) -> set[str]:
     ids: set[str] = set()
-    for style in styles.iter(f"{WORD}style"):
-        name = style.find(f"{WORD}name")
-        shown_name = "" if name is None else name.get(f"{WORD}val", "")
+    for style in styles.iter(f"{WORD_XML}style"):
+        name = style.find(f"{WORD_XML}name")
+        shown_name = "" if name is None else name.get(f"{WORD_XML}val", "")
         if shown_name.casefold() == TITLE_STYLE:
-            ids.add(style.get(f"{WORD}styleId", "").casefold())
+            ids.add(style.get(f"{WORD_XML}styleId", "").casefold())
     return ids
 
 
 def _styled_text(body: Element, style_ids: set[str]) -> str:
     """Return the first paragraph of some styles that has a text."""
-    for paragraph in body.iter(f"{WORD}p"):
-        style = paragraph.find(f"{WORD}pPr/{WORD}pStyle")
-        if style is None or style.get(f"{WORD}val", "").casefold() not in style_ids:
+    for paragraph in body.iter(f"{WORD_XML}p"):
+        style = paragraph.find(f"{WORD_XML}pPr/{WORD_XML}pStyle")
+        if style is None or style.get(f"{WORD_XML}val", "").casefold() not in style_ids:
             continue
-        text = "".join(part.text or "" for part in paragraph.iter(f"{WORD}t"))
+        text = "".join(part.text or "" for part in paragraph.iter(f"{WORD_XML}t"))
         if text.strip():
             return text
     return ""

@@ -70,13 +70,16 @@ RETURNED_PATTERN = re.compile(
 TEXT_NAMES = ("contexts", "pos", "positivepassages", "positivectxs")
 """Names of columns of texts that may be those of relevant documents."""
 CONTEXT_NAME = "context"
-"""Another such name if no table has labels; else it may describe the query."""
+"""Another such name if no column names documents; else it may describe the query."""
 MAX_SHOWN_CELLS = 3
 """Values of a column, at most, that a message shows."""
 
 
 class LabelColumnCandidate(NamedTuple):
-    """A column whose parts name documents."""
+    """A column, or a path into one, whose parts name documents.
+
+    Parts are the ids that its cells list.
+    """
 
     file: str
     column: str
@@ -135,7 +138,8 @@ def report_returned_documents(
 ) -> None:
     """Add a problem for each table of labels that looks like what a system returned.
 
-    Its documents have a rank, a distance or the like, and no grade but a score.
+    Its documents have a rank, a distance or the like, and no grade but a score. Tables
+    are not examined if a column of labels is declared.
     """
     if _declares_labels(declared):
         return
@@ -193,9 +197,10 @@ def _run_remedy(column: str) -> Remedy:
 def report_unused_columns(
     problems: ReadProblems, declared: Sequence[DeclaredColumn], example: str
 ) -> None:
-    """Add a problem for each unused column that may hold labels or grades.
+    """Add a problem for each unused column that may hold, or change, labels.
 
-    Its name says so, or it has small whole numbers.
+    Labels or grades are seen by its name or by small whole numbers. Pages, events and
+    documents to leave out change what the labels beside them mean.
 
     Args:
         problems: takes the problems, and has the columns.
@@ -377,7 +382,10 @@ def _kind_of_name(column_name: str, table: _TableUse) -> str:
 
 
 def _is_overlooked(kind: str, table: _TableUse, declared_kinds: set[str]) -> bool:
-    """Whether no other column is declared, or read, as what a column may hold."""
+    """Whether a column may hold labels that no other column is declared to hold.
+
+    If the labels are in another table, each such column is overlooked.
+    """
     if not kind or (kind == "contexts" and table.names_documents):
         return False
     kinds = ("grade",) if kind == "grade" else DOCUMENT_NAMING_KINDS
@@ -444,7 +452,7 @@ def report_answers_of_ids(
     documents: CheckedDocuments,
     declared: Sequence[DeclaredColumn],
 ) -> None:
-    """Add a problem if reference answers are ids of documents: perhaps labels."""
+    """Add a problem if all reference answers are ids of documents: perhaps labels."""
     if any(column.kind == "reference" for column in declared):
         return
     answers = chain.from_iterable(query.reference.answers for query in queries)
@@ -479,8 +487,9 @@ def find_label_column(
 ) -> LabelColumnSearch:
     """Return the column of labels, found by its name.
 
-    If columns name documents, and none or several have a name of labels, that becomes
-    a problem that shows what to declare.
+    None is searched for if one is declared. If columns name documents, and none or
+    several have a name of labels, that becomes a problem that shows what to declare; so
+    does a column that names documents by their fields.
     """
     if any(column.kind in DOCUMENT_NAMING_KINDS for column in declared):
         return LabelColumnSearch(None)

@@ -280,7 +280,7 @@ def is_label_name(name: str) -> bool:
 
 
 def names_documents(name: str) -> bool:
-    """Whether a column of labels has documents by its name, and cannot have answers.
+    """Whether the name of a column says that it has labels, and cannot mean answers.
 
     >>> names_documents("gold_ids"), names_documents("expected")
     (True, False)

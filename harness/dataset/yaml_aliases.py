@@ -33,7 +33,7 @@ def _expanded_length(node: yaml.Node, lengths: dict[int, float]) -> float:
     """
     length = lengths.get(id(node))
     if length is None:
-        # Only a value that contains itself is asked for again before its parts are.
+        # Only a value that contains itself is met again before its parts are added up.
         lengths[id(node)] = math.inf
         length = 1 + sum(_expanded_length(part, lengths) for part in _parts_of(node))
         if isinstance(node, yaml.ScalarNode):

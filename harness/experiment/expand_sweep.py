@@ -106,7 +106,11 @@ class _SweptRetrievers:
         return parts
 
     def read_key(self, key: str) -> _AxisKey:
-        """Return what the key of an axis names: a part's key, or one of any table."""
+        """Return what the key of an axis names: a part's key, or one of any table.
+
+        A part may be called as a key is, such as `chunk`: then the key is meant if the
+        first swept retriever has it.
+        """
         part, _, path = key.partition(".")
         if part in self.tables and path and part not in self.tables[self.of[0]]:
             return _AxisKey(key, part, path)
@@ -142,7 +146,9 @@ class _SweptRetrievers:
     def _has_key(self, retriever: str, axis: _Axis) -> bool:
         """Whether a retriever's table may have an axis's key.
 
-        That it has an error of its own does not count: it is reported with the others.
+        It may if a value changes it to a table without errors; a chunk size of 0, say,
+        changes no table without `chunk`. One with an error of its own may: that error
+        is reported with the others.
         """
         table = self.tables[retriever].without("variants", "derive")
         if self.read_table(table) is None:
@@ -178,7 +184,8 @@ def expand_sweep(tables: RawTable, read_table: ReadsTable) -> ExpandedSweep:
         read_table: returns the retriever of a table, None if it has an error.
 
     Raises:
-        InputError: with every problem of `[sweep]`.
+        InputError: with the problems of the first check of `[sweep]` that finds any: of
+            its keys, of its retrievers, of its axes, of their number.
 
     >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
     >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}

@@ -90,7 +90,8 @@ def load(
             package, a model's own code.
 
     Raises:
-        InputError: with every problem and its key; or it has a list of data sets.
+        InputError: with the problems of all tables, each with its key; or it has a list
+            of data sets.
     """
     if isinstance(source, LoadedExperiment):
         return source
@@ -111,7 +112,7 @@ def load_sets(
     data set. Else there is one, and its `set_of` is empty.
 
     Raises:
-        InputError: with every problem and its key.
+        InputError: with the problems of all tables, each with its key.
     """
     if isinstance(source, Mapping | Experiment):
         origin = _Origin(PATH_OF_TABLES, is_file=False, allow_code=allow_code)
@@ -179,7 +180,7 @@ def _load_tables(tables: RawTable, origin: _Origin) -> LoadedExperiment:
     """Check the tables of an experiment, and find its data set.
 
     Raises:
-        InputError: with every problem.
+        InputError: with the problems of all tables.
     """
     located = locate(tables, origin.path)
     problems: list[Problem] = []

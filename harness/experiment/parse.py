@@ -35,6 +35,15 @@ from retrievers.remedy import Option, compose_remedy
 
 KINDS_WITH_INNER_TABLES = ("fusion", "rerank")
 """Kinds of retrievers whose `of` may have tables of retrievers, not names alone."""
+PROBLEMS_OF_PARTS = {
+    **dict.fromkeys(
+        UNSHARED_KEYS, "makes further retrievers, and this part has no name"
+    ),
+    **dict.fromkeys(
+        ("floor", "conversation"), "has no effect on a part without a name"
+    ),
+}
+"""Key -> why a table in the `of` of a retriever cannot have it."""
 KINDS_WITHOUT_CODE = {
     "": {*CONFIGS_BY_KIND, *RETRIEVERS},
     "of": {*CONFIGS_BY_KIND, *RETRIEVERS},
@@ -54,7 +63,8 @@ def parse_experiment(
     """Check the tables of an experiment, and the variables that they name.
 
     Raises:
-        InputError: with every problem.
+        InputError: with the problems of all tables; if there are none, with the first
+            name that does not fit the others.
     """
     problems = _value_problems(raw_tables)
     tables = RawTable(raw_tables)
@@ -189,9 +199,8 @@ def _parse_part(part: object, number: int, where: str) -> object:
     table = RawTable.read(part)
     if table is None:
         return part
-    for key in UNSHARED_KEYS:
-        if table.get(key):
-            problem = "makes further retrievers, and this part has no name"
+    for key, problem in PROBLEMS_OF_PARTS.items():
+        if table.get(key) not in (None, {}):
             remedy = "write the part under [[retrievers]], and its name in of"
             raise InputError(Problem(f"{where}.of[{number}].{key}", problem, remedy))
     table = table.with_defaults(name=f"part-{number}")
@@ -220,7 +229,7 @@ def _kind_of(table: RawTable, where: str) -> str:
 
 
 def user_code_in(table: object) -> str:
-    """Return the code that a retriever's table runs; empty if none.
+    """Return the first code that a retriever's table runs; empty if none.
 
     Nothing is imported.
 

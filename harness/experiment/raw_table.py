@@ -99,7 +99,7 @@ class RetrieverEntry:
 
 
 def names_in_of(table: RawTable) -> Iterator[str]:
-    """Yield the names of the retrievers that a retriever's table names as parts."""
+    """Yield the names of parts in a retriever's table, not those in inner tables."""
     of = table.get("of")
     if isinstance(of, str):
         yield of

@@ -120,7 +120,7 @@ class RetrieverConfig(StrictTable):
         }
 
     def _is_stored(self, key: str, option: object) -> bool:
-        """Whether a key is stored: any is that has a value; a floor of 0 is one."""
+        """Whether a key is stored: some only with a value, which a floor of 0 is."""
         is_omitted = key in (*self.omitted_when_empty, *OMITTED_WHEN_EMPTY)
         is_floor = key == "floor" and option == 0
         return bool(option) or is_floor or not is_omitted
@@ -134,7 +134,10 @@ class QueryFieldRef(StrictTable):
 
 
 def _check_required_values(required: object) -> object:
-    """Refuse what has no form of a filter; pydantic's union has an error for each."""
+    """Return a filter's value; refuse what has none of its forms, in one sentence.
+
+    Pydantic's union would have an error for each form.
+    """
     if isinstance(required, Mapping):
         with as_validation_error():
             return validated(QueryFieldRef, required, "")

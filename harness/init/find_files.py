@@ -28,7 +28,7 @@ class DatasetFiles(NamedTuple):
 
     reference: DatasetReference
     repeated_files: list[str]
-    """Files that are ignored, since other files have the same queries."""
+    """Files that are ignored, since other files have queries with the same ids."""
 
 
 def find_files(reference: DatasetReference) -> DatasetFiles:
@@ -79,7 +79,7 @@ class _QueryFiles(NamedTuple):
 
 
 def _find_query_files(folder: Path) -> _QueryFiles:
-    """Return the files of labelled queries, queries.json first, then by size."""
+    """Return the files of labelled queries, queries.json first, then the largest."""
     ids = {file.name: _labelled_ids(file) for file in sorted(folder.glob("*.json"))}
     query_files = _QueryFiles([], [])
     all_ids: set[str] = set()

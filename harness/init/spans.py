@@ -188,7 +188,10 @@ class RetrievalSpans:
 
 
 def holds_spans(reference: DatasetReference) -> bool:
-    """Whether one of the first spans of a file is a retriever's."""
+    """Whether one of the first spans of a file is a retriever's.
+
+    Never if a format is declared, other than "traces".
+    """
     if reference.scheme or reference.format not in (None, "traces"):
         return False
     path = reference.folder
@@ -199,7 +202,7 @@ def holds_spans(reference: DatasetReference) -> bool:
 
 
 def collect_spans(path: Path, problems: ReadProblems) -> RetrievalSpans:
-    """Return the retrieval spans of a file; the problems of others are added."""
+    """Return the retrieval spans of a file; what cannot be read becomes a problem."""
     spans = RetrievalSpans()
     for location, span in read_spans(path, problems):
         spans.add(location, span, problems)

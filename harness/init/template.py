@@ -121,9 +121,10 @@ def has_offline_model() -> bool:
 
 
 def _dense_retriever(draft: ExperimentDraft, *, is_english: bool) -> str:
-    """Return minilm for English texts, if installed; else the control, if needed.
+    """Return the name of the dense retriever: minilm for English texts, if installed.
 
-    "" if a model that the user named takes its place.
+    Else hashing, which knows no meaning; "" if a model that the user named takes its
+    place.
     """
     if is_english and has_offline_model():
         return "minilm"

@@ -1,7 +1,7 @@
 """A data set to an experiment file.
 
-The data set is read and checked first, so that what was recognised stands in the file;
-if anything fails, no new file is left. `template` has the text.
+The data set is read and checked first, so that the file says what was recognised; if
+anything fails, no new file is left. `template` has the text.
 """
 
 import os
@@ -47,7 +47,7 @@ class NewExperiment:
     path: Path
     dataset: Dataset
     repeated_files: Sequence[str] = ()
-    """Files of labels that are ignored, since other files have the same queries."""
+    """Files of labels that are ignored: other files have queries with the same ids."""
     dropped_labels: int = 0
     """Number of labels of unknown documents, and of unknown queries, that it drops."""
 

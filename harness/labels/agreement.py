@@ -20,6 +20,7 @@ from harness.dataset import (
     load_dataset,
     parse_reference,
 )
+from harness.dataset.file import File
 from harness.dataset.judgment import (
     JUDGMENT_GRADES,
     JUDGMENTS_FILE,
@@ -27,6 +28,7 @@ from harness.dataset.judgment import (
     PairKey,
     read_judgments,
 )
+from harness.dataset.readers.markdown_folder import LABELLER_COLUMN
 from harness.labels.disputes import Dispute, model_disputes, people_disputes
 from harness.stats.kappa import (
     AgreementEstimate,
@@ -44,6 +46,8 @@ from retrievers.types import Floats
 
 RatingsByJudge = Mapping[str, Mapping[PairKey, int]]
 """Judge -> pair -> grade."""
+QueryWords = tuple[str, ...]
+"""The history and the text of a query, whose id may be another one in each file."""
 
 
 class PairOfJudges(NamedTuple):
@@ -277,20 +281,24 @@ def self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
 def _compare_labellers(folder: Path) -> list[PairOfJudges]:
     """Return the agreement of the labellers of a folder's files of queries.
 
-    If a labeller has a query in several files, the last file counts.
+    Those are its files *.json with the word `labelled_by`. If a labeller has a query in
+    several files, the last file counts.
 
     Raises:
         InputError: there are no two labellers of the same query.
     """
-    labels_by_judge: dict[str, dict[str, Labels]] = {}
+    labels_by_judge: dict[str, dict[QueryWords, Labels]] = {}
     document_count = 0
     for file in sorted(folder.glob("*.json")):
+        if LABELLER_COLUMN.encode() not in File(file).read():
+            continue
         dataset = load_dataset(DatasetReference(folder, queries=(file.name,)))
         document_count = dataset.document_count
-        for query_id, labels in dataset.labels.items():
+        for query in dataset.judged_queries:
+            labels = dataset.labels[query.id]
             if labels.labelled_by:
                 by_query = labels_by_judge.setdefault(labels.labelled_by, {})
-                by_query[query_id] = labels
+                by_query[*query.history, query.text] = labels
     compared = [
         _compare_relevant(labels_by_judge, a, b, document_count)
         for a, b in combinations(sorted(labels_by_judge), 2)
@@ -308,21 +316,22 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
 
 
 def _compare_relevant(
-    labels_by_judge: Mapping[str, Mapping[str, Labels]],
+    labels_by_judge: Mapping[str, Mapping[QueryWords, Labels]],
     a: str,
     b: str,
     document_count: int,
 ) -> PairOfJudges:
-    """Return the agreement of two labellers on the queries that both have, one or more.
+    """Return the agreement of two labellers on the queries that both have.
 
-    All that is not relevant counts as 0. Only lists have an order to compare.
+    There is such a query. All that is not relevant counts as 0. Only lists have an
+    order to compare.
     """
     tables: list[list[list[int]]] = []
     overlaps: list[float] = []
-    for query_id, labels_a in labels_by_judge[a].items():
-        if query_id not in labels_by_judge[b]:
+    for words, labels_a in labels_by_judge[a].items():
+        if words not in labels_by_judge[b]:
             continue
-        labels_b = labels_by_judge[b][query_id]
+        labels_b = labels_by_judge[b][words]
         relevant_a = set(labels_a.relevant)
         relevant_b = set(labels_b.relevant)
         both = len(relevant_a & relevant_b)

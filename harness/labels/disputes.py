@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.dataset.judgment import Judgment
-from harness.dataset.merge_judgments import grades_by_document, group_by_pair
+from harness.dataset.merge_judgments import grades_by_document, group_first_round
 
 MIN_DISPUTE = 2
 """A difference of grades that needs a decision."""
@@ -36,7 +36,7 @@ def people_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
         if _is_of_sample(judgment) and judgment.key not in adjudicated
     ]
     disputes: list[Dispute] = []
-    for key, pair_judgments in group_by_pair(open_judgments).items():
+    for key, pair_judgments in group_first_round(open_judgments).items():
         grades = _grades_by_judge(pair_judgments)
         if np.ptp([grade for _, grade in grades]) >= MIN_DISPUTE:
             disputes.append(Dispute(*key, grades))
@@ -72,7 +72,7 @@ def model_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     # Those by `pool --next` of an earlier version make no labels.
     labelling = [judgment for judgment in judgments if judgment.design != "next"]
     disputes: list[_ModelDispute] = []
-    for key, pair_judgments in group_by_pair(labelling).items():
+    for key, pair_judgments in group_first_round(labelling).items():
         by_people = [
             judgment for judgment in pair_judgments if judgment.kind == "human"
         ]

@@ -78,10 +78,10 @@ class DraftPrompt(NamedTuple):
 def draft_prompts(
     dataset: Dataset, count: int, examples: Sequence[str], seed: int
 ) -> list[DraftPrompt]:
-    """Return the prompts for random documents, with the styles in turn.
+    """Return the prompts for random documents that are not blank, with styles in turn.
 
     Raises:
-        InputError: there are fewer documents than requested queries.
+        InputError: there are fewer such documents than requested queries.
     """
     ids = [document.id for document in dataset.documents() if document.content.strip()]
     ids.sort(key=lambda id_: shuffle_key(seed, "draft", id_))

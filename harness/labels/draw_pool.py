@@ -38,13 +38,13 @@ class PoolOptions:
     depth: int = 10
     """Number of documents taken from each ranking."""
     sample: int | None = None
-    """Number of queries to draw; by default all."""
+    """Number of queries to draw; None: all, or as many as the next look needs."""
     seed: int = 0
     audience: Literal["human", "llm"] = "human"
     """Who will judge, people or models; pairs they have judged are left out."""
     policy: str = DEFAULT_POLICY
     next_look: bool = False
-    """Whether to draw the queries that the next planned look needs."""
+    """Whether to draw what the next look, a planned interim analysis, needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PoolMaterial:
     top_documents: Mapping[str, frozenset[str]]
     """Query -> documents that a retriever ranked within the depth."""
     planned_looks: tuple[int, ...] = ()
-    """Number of queries at each planned look of the experiment."""
+    """Number of queries at each look that the first folder's experiment plans."""
 
 
 def draw_pool(

@@ -3,8 +3,8 @@
 A pool is the queries and documents that somebody is to judge. The first line of
 `pool.jsonl` describes it (digest, how it was drawn, policy for judges); each further
 line is a query with its documents, in the order of judging. The digest covers all the
-rest: a changed pool is refused. `draw_pool.draw_pool` draws
-queries and orders documents by hashes of the seed and the ids (`shuffle_key`).
+rest: a changed pool is refused. `draw_pool.draw_pool` draws queries and orders
+documents by hashes of the seed and the ids (`shuffle_key`).
 """
 
 import hashlib

@@ -31,7 +31,7 @@ ZERO_DIFFERENCE = 1e-10
 
 
 class RepeatedAnswers(NamedTuple):
-    """How often a person gave the same answer again, with swapped sides."""
+    """How often people gave the same answer again, with swapped sides."""
 
     repeated: int
     """Number of questions that were answered twice."""

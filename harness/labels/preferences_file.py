@@ -11,15 +11,15 @@ from harness.dataset.text_rows import read_json_lines
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.tables import StrictTable, validated
 
-Side = Literal["left", "right", "same"]
+Choice = Literal["left", "right", "same"]
 
 
 class Preference(StrictTable):
     """What one person prefers for one query in one round: a line of the file."""
 
     query_id: str = Field(min_length=1)
-    choice: Side
-    """The side; which retriever was there is not in the page."""
+    choice: Choice
+    """The better side, or neither; which retriever was there is not in the page."""
     round: int = Field(ge=1, le=2)
     """2: the query again, with swapped sides."""
     judge: str = Field(min_length=1, max_length=200)

@@ -21,6 +21,7 @@ FRONT_MATTER_PATTERN = re.compile(
 )
 """YAML at the start of a file, between a line of --- and one of --- or ... ."""
 FRONT_MATTER_KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
+"""A key of front matter; a head with any other key is part of the text."""
 HEADING_PREFIX = "# "
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line in the head of a survey, stripped; each character is examined only once."""

@@ -81,7 +81,7 @@ def holds_documents(files: Files) -> bool:
 
 
 def list_documents(files: Files) -> tuple[list[str], list[str]]:
-    """Return the ids of documents, by the names of files; and the files not read."""
+    """Return the ids that documents have by their paths, and the files not read."""
     converts = can_convert()
     ids: list[str] = []
     unread_files: list[str] = []
@@ -119,7 +119,11 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     )
     return FunctionSource(
         documents=partial(
-            read_documents, reference.folder, frozenset(), by_page=reference.pages
+            read_documents,
+            reference.folder,
+            frozenset(),
+            gitignore=reference.gitignore,
+            by_page=reference.pages,
         ),
         queries=query_table.queries,
         labels=partial(_read_labels, query_files, columns),

@@ -49,7 +49,7 @@ FLAG_NAMES = (
     "is_gold",
     "is_correct",
 )
-"""Names of flags of MuSiQue, of MS MARCO, and such as say that a text is right."""
+"""Flags of MuSiQue, of MS MARCO, and others that say that a text is right."""
 TEXT_KEYS = ("paragraph_text", "passage_text")
 LABEL_COLUMN = "marked as right"
 """The column of the ids of right texts that is added to a row."""
@@ -183,9 +183,9 @@ class _Documents:
     ) -> Document:
         """Return the document with a text; two texts under one id become a problem."""
         content = (text.title, text.text)
-        known = self._by_content.get(content)
-        if known is not None:
-            return known
+        earlier = self._by_content.get(content)
+        if earlier is not None:
+            return earlier
         id_ = text.id or f"p{len(self._by_content)}"
         if id_ in self._content_by_id:
             problem = f"the text {id_!r} is another one than before"
@@ -220,7 +220,7 @@ def _read_questions(
 def _marked_texts(
     row: Row, columns: _Columns, problems: ReadProblems
 ) -> Iterator[_Text]:
-    """Yield the texts of a row; a value without a text becomes a problem."""
+    """Yield the texts of a row without blank ones; any other value is a problem."""
     marked: list[tuple[Any, bool]] = []
     for names, is_right in ((columns.right, True), (columns.wrong, False)):
         for name in names:

@@ -130,7 +130,8 @@ def _refuse_undeclared_contexts(
 ) -> None:
     """Refuse contexts that a system may have returned.
 
-    They are labels beside a grade, and in the tables of SQuAD and of Ragas 0.1.
+    They are labels beside a grade, and in the tables of SQuAD and of Ragas 0.1. Rows
+    that lack the column have a problem of their own when labels are read.
 
     Raises:
         InputError: nothing says that the contexts answer the questions.

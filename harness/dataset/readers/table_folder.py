@@ -48,8 +48,9 @@ BLANK_BYTES = b"\xef\xbb\xbf \r\n\t"
 QUERY_COLUMNS = ("id", "query", "")
 """The columns of a table of queries without a header: see `File.header`."""
 LABEL_COLUMNS = ("query_id", "document", "grade", "")
+"""The same of a table of labels."""
 LABELLED_QUERY_COLUMNS = ("query", "document", "grade", "")
-"""The same of a table of labels, and of one of queries with their labels."""
+"""The same of a table of queries with their labels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,9 @@ class ToolParts(NamedTuple):
     """The parts in the folder of a tool; empty if it writes no folder."""
 
     questions: str = ""
-    """A file."""
+    """Name of the file of questions."""
     documents: str = ""
-    """A folder."""
+    """Name of the folder of documents."""
 
 
 class ToolExport(NamedTuple):
@@ -164,7 +164,7 @@ class ToolExport(NamedTuple):
             if self.exported and others and not are_declared:
                 labels = self._label_paths(query_row, columns)
                 _report_returned(row, others, labels, problems)
-                are_declared = bool(labels)  # one problem a file
+                are_declared = bool(labels)  # so that later rows add no problem
             yield query_row
 
     def _label_paths(self, row: Row, columns: Columns) -> list[DeclaredColumn]:

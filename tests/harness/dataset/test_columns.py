@@ -8,6 +8,7 @@ import importlib.util
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,16 @@ def test_a_location_is_a_field_if_labels_are_in_another_table(tmp_path, column):
     dataset = load_dataset(reference)
 
     assert [query.fields[column] for query in dataset.queries] == ["a", "b"]
+
+
+def test_answers_beside_a_table_of_labels_may_be_declared(tmp_path):
+    queries = write_queries_with_column(tmp_path / "d", "answer")
+    columns = declared_columns({"reference": "answer"})
+
+    dataset = load_dataset(replace(queries, columns=columns))
+
+    answers = [query.reference.answers for query in dataset.queries]
+    assert answers == [("a",), ("b",)]
 
 
 TWO_ROWS: Rows = [["leave", "a"], ["travel", "b"]]

@@ -56,6 +56,13 @@ def markdown(folder: Path, queries: list[dict[str, object]], **files: str) -> Da
     return load_dataset(DatasetReference(folder))
 
 
+def test_a_folder_of_markdown_may_skip_what_git_ignores(tmp_path: Path) -> None:
+    markdown(tmp_path, [{"query": "what"}], drafts__a_md="first", b_md="second")
+    (tmp_path / ".gitignore").write_text("drafts/\n")
+    dataset = load_dataset(DatasetReference(tmp_path, gitignore=True))
+    assert [document.id for document in dataset.documents()] == ["b"]
+
+
 def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) -> None:
     files = {
         "a_md": SURVEY,

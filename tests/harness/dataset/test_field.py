@@ -659,7 +659,8 @@ def test_forms_of_labels_beside_documents(files, tmp_path):
 
 
 def test_one_cause_is_one_error(tmp_path):
-    rows = [{"question": f"{n}?", "relevant": [f"documents/x{n}"]} for n in range(29)]
+    rows = [{"question": f"{n}?", "relevant": [f"documents/x{n}"]} for n in range(28)]
+    rows.append({"question": "again?", "relevant": ["documents/x0"]})
     jsonl(documents_in(tmp_path / "d", "a", "b") / "queries.jsonl", rows)
     with pytest.raises(InputError, match="29 labels begin with 'documents/'") as raised:
         load_dataset(DatasetReference(tmp_path / "d"))

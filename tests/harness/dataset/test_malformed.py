@@ -317,7 +317,7 @@ CASES: list[tuple[str, str, Change, str]] = [
     ("irds", "qrels.txt", b"q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
     ("hub", "corpus/corpus-00000-of-00001.parquet", cut(20), "cannot be read"),
 ]
-DOCUMENTS_BESIDE = {"ragas", "langsmith", "hotpotqa"}
+DOCUMENTS_BESIDE = {"ragas", "langsmith"}
 MSMARCO = {
     "collection.tsv": b"car\ta car\n",
     "queries.tsv": b"q1\twheels\n",
@@ -422,6 +422,7 @@ def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
 
 
 GOOD = "query,gold\nleave,a\n"
+SQUAD = '{"data": [{"paragraphs": [{"context": "leave", "qas": []}]}]}'
 ASKED = [["query", "gold"], ["leave", "a"]]
 ALIASES = "  a0: &a0 [b, b]\n" + "".join(
     f"  a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60)
@@ -532,6 +533,12 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "has the configurations de, en",
     ),
     ({"d/queries.csv": GOOD}, "d --split dev", "these tables have no splits"),
+    ({"s.json": SQUAD}, "s.json --split dev", "is squad, which has no splits"),
+    (
+        {"s.json": SQUAD},
+        "s.json --queries q.csv",
+        "dataset.queries: the data set is squad, which has its own queries",
+    ),
     (
         {"d/queries.yaml": "- " + "[" * 3000 + "]" * 3000},
         "d",
@@ -544,10 +551,13 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     ({"d/queries.csv": GOOD}, "d --columns query=,", "there is no column ','"),
-    (
-        {"d/queries.csv": GOOD},
-        "d --columns reference=answer",
-        "d/queries.csv: no row has a column 'answer'",
+    *(
+        (
+            {"d/queries.csv": GOOD},
+            f"d --columns {kind}=answer",
+            "d/queries.csv: no row has a column 'answer'",
+        )
+        for kind in ("reference", "history", "spans")
     ),
     (
         {

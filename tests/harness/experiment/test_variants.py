@@ -565,15 +565,20 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
 
 
 @pytest.mark.parametrize(
-    ("key", "option"),
-    [("variants", {"plain": {"query_prompt": "x"}}), ("derive", {"dimensions": [64]})],
+    ("key", "option", "problem"),
+    [
+        ("variants", {"plain": {"query_prompt": "x"}}, "makes further retrievers"),
+        ("derive", {"dimensions": [64]}, "makes further retrievers"),
+        ("floor", 0.0, "has no effect on a part without a name"),
+        ("conversation", {"text": "all"}, "has no effect on a part without a name"),
+    ],
 )
-def test_a_part_without_a_name_has_no_variants(key, option):
+def test_a_part_without_a_name_lacks_some_keys(key, option, problem):
     part = {"encoder": {"kind": "hashing"}, key: option}
     fusion = {"name": "f", "kind": "fusion", "of": ["words", part]}
     words = {"name": "words", "kind": "bm25"}
     error = refusal(parse_experiment, BASE | {"retrievers": [words, fusion]})
-    assert f"retrievers[1].of[1].{key}: makes further retrievers" in str(error)
+    assert f"retrievers[1].of[1].{key}: {problem}" in str(error)
 
 
 def test_a_pattern_that_is_not_of_names_is_told_as_it_is() -> None:

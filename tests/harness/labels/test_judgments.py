@@ -520,6 +520,29 @@ def test_lists_for_other_queries_are_not_compared(tmp_path):
     assert "names no two labellers of the same query" in str(refused)
 
 
+def test_files_without_a_labeller_are_not_compared(tmp_path):
+    (tmp_path / "a.md").write_text("# a")
+    for person in ("ann", "ben"):
+        rows = [{"query": "what", "labelled_by": person, "relevant_documents": ["a"]}]
+        (tmp_path / f"{person}.json").write_text(json.dumps(rows))
+    (tmp_path / "experiment.schema.json").write_text('{"type": "object"}')
+    [pair] = measure_agreement([tmp_path]).pairs
+    assert (pair.a, pair.b, pair.queries) == ("ann", "ben", 1)
+
+
+def test_labellers_are_compared_on_equal_texts(tmp_path):
+    """Without ids, a query has its place in the file as its id."""
+    rows = []
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}")
+        rows.append({"query": f"what {name}", "relevant_documents": [name]})
+    for person, order in (("ann", rows), ("ben", rows[::-1])):
+        labelled = [{**row, "labelled_by": person} for row in order]
+        (tmp_path / f"{person}.json").write_text(json.dumps(labelled))
+    [pair] = measure_agreement([tmp_path]).pairs
+    assert pair.table == ((2, 0), (0, 2))
+
+
 def test_grades_of_labellers_have_no_order_to_compare(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.md").write_text(f"# {name}")
