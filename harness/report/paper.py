@@ -12,7 +12,7 @@ from harness.english import count_of, count_units, p_digits, percent_text
 from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
 from harness.report.report_file import ReportFile
-from harness.report.view import View, beaten_letters, retriever_letters, runner_up
+from harness.report.view import View, beaten_letters, main_rival, retriever_letters
 from harness.wording.verdicts import (
     choice_sentence,
     pair_sentence,
@@ -59,9 +59,9 @@ def citation_texts(view: View) -> list[Citation]:
 
 
 def _citation_sentence(view: View, queries: str) -> str:
-    """Return the leader's comparison with its runner-up; without one, its mean."""
+    """Return the leader's comparison with its main rival; without one, its mean."""
     leader = view.evaluation.leader
-    other = runner_up(view)
+    other = main_rival(view)
     if other != leader:
         row = view.evaluation.leader_comparisons[other]
         comparison = pair_sentence(row, view.settings)

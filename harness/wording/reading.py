@@ -121,8 +121,15 @@ def reading_line(dataset: Dataset) -> str:
 
     "" if all are read.
     """
+    # Pages of a file may be documents of their own; rows are of tables.
+    read_files = sum(
+        number
+        for sizes in dataset.table_sizes.values()
+        for kind, number in sizes.items()
+        if kind != "row"
+    )
     return reading_sentence(
-        dataset.document_count,
+        read_files,
         dataset.data_quality.get("unread-file", ()),
         dataset.data_quality.get("unconverted-file", ()),
     )
@@ -134,7 +141,7 @@ def reading_sentence(
     """Return how many files are read, and how to read the others; "" if all are.
 
     Args:
-        count: documents that are read.
+        count: files that are read.
         unread: names of the files in formats that are not supported.
         failed: those that could not be converted.
     """

@@ -61,7 +61,7 @@ def test_another_pair_speaks_only_beside_that_of_the_section(
     shown = compare_slices(view, "good", "bad", view_slices(view))
     assert any(row.differs for row in shown.rows)
     # A pair that shows nothing is the first.
-    monkeypatch.setattr(slices, "runner_up", lambda view: "good")
+    monkeypatch.setattr(slices, "main_rival", lambda view: "good")
     silent = compare_slices(view, "good", "bad", view_slices(view))
     assert not any(row.differs for row in silent.rows)
     assert [row.p_adjusted for row in silent.rows] == [
