@@ -465,9 +465,9 @@ def _better_than_baseline(evaluation: Evaluation) -> list[str]:
 
 
 def lead_sentence(evaluation: Evaluation) -> str:
-    """Return how far the highest mean is ahead of the next.
+    """Return how far the best mean is ahead of the next.
 
-    "" if there is no other, or the two are equal.
+    "" if there is no other, or the lead would read 0.000.
     """
     if not evaluation.leader_comparisons:
         return ""

@@ -97,7 +97,10 @@ def _file_counts(file_counts: Mapping[str, int]) -> str:
 
 
 def _label_counts(dataset: Dataset, kind: str) -> str:
-    """Return how many labels a kind of column has; "" if it has no labels."""
+    """Return the counts of labels to show at a column; "" if its kind has none.
+
+    They are of the whole data set.
+    """
     if kind == "grade":
         grades = count_grades(dataset.labels.values())
         return ", ".join(f"{grade}: {number:,}" for grade, number in grades)
