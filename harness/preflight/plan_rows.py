@@ -85,7 +85,7 @@ class PlanContext:
     def timed_queries(self, retriever: str) -> list[str]:
         """The queries that are sent one at a time, past the cache.
 
-        None if the experiment times none, or this run has timed the retriever before.
+        Empty if the experiment times none, or this run has timed the retriever before.
         """
         latency = self.loaded.experiment.latency
         if latency is None:

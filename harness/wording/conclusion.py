@@ -377,7 +377,7 @@ def _identical_to_leader(evaluation: Evaluation) -> list[str]:
 def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
     """Return the next look, how many queries to label, or the choice that remains.
 
-    The queries detect the declared difference for every undecided pair.
+    So many queries detect `evaluation.difference` from every undecided retriever.
     """
     if evaluation.look is not None:
         return look_step(evaluation)

@@ -224,9 +224,10 @@ def _facts(view: View) -> tuple[str, ...]:
 
 
 def _setting_names(view: View) -> tuple[str, ...]:
-    """The axes of a sweep whose values the names of all configurations have.
+    """The axes of a sweep, if each can have a column.
 
-    Empty without a sweep, or if they are too many for columns.
+    Empty without a sweep, with too many axes, or if the name of a configuration lacks
+    the value of one.
     """
     sweep = view.resolved.sweep
     if not sweep or view.evaluation.sweep is None:  # such as after a failed default

@@ -16,7 +16,7 @@ from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
 from harness.report.sections.about_data import _label_sentences, data_section
 from harness.report.sections.all_measures import measures_sentence
-from harness.report.sections.decision import _board_note
+from harness.report.sections.decision import _board_note, decision_section
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
 from harness.report.sections.quality_counts import (
@@ -636,6 +636,15 @@ def test_a_leader_with_the_fewest_labelled_hits_has_its_share_once(view):
     evaluation = view.evaluation.model_copy(update=changes)
     sentences = list(_label_sentences(replace(view, evaluation=evaluation)))
     assert sentences[1].endswith(f" documents: {leader} 25 %.")
+
+
+@pytest.mark.parametrize(("test", "heads"), [("wilcoxon", 0), ("t", 2)])
+def test_only_the_p_of_a_test_of_means_is_called_so(view, test, heads):
+    settings = replace(view.settings, test=test)
+    evaluation = view.evaluation.model_copy(update={"settings": settings})
+    tested = replace(view, evaluation=evaluation)
+    sections = [decision_section(tested), pairs_section(tested)]
+    assert markdown_report(tested, sections).count("| p (mean) |") == heads
 
 
 def test_of_more_retrievers_than_letters_the_numbers_of_the_beaten_rise(view):
