@@ -88,7 +88,8 @@ def latex_tables(view: View) -> list[ReportFile]:
         ],
         "letters": retriever_letters(view),
         "marks": {measure: beaten_letters(view, measure) for measure in measures},
-        "best": {measure: _highest_mean(view, measure) for measure in measures},
+        "means": {measure: _means(view, measure) for measure in measures},
+        "other_counts": _other_counts(view),
     }
     tables = ["leaderboard", "describe"]
     if len(view.retrievers) > 1:
@@ -126,10 +127,27 @@ def _latex_environment() -> jinja2.Environment:
     return environment
 
 
-def _highest_mean(view: View, measure: str) -> str:
-    means = [view.mean(measure, name) for name in view.ranked]
-    defined = [mean for mean in means if not math.isnan(mean)]
-    return score_text(max(defined, default=None))
+def _means(view: View, measure: str) -> dict[str, str]:
+    """Return retriever -> its mean, the highest in bold; a dash for a missing one."""
+    summary = view.evaluation.summary[measure]
+    highest = f"{max(row.mean for row in summary.values()):z.3f}"
+    means: dict[str, str] = dict.fromkeys(view.ranked, Markup("--"))
+    for name, row in summary.items():
+        mean = f"{row.mean:z.3f}"
+        code = rf"\textbf{{{mean}}}" if mean == highest else mean
+        means[name] = Markup(code)  # noqa: S704 - a number
+    return means
+
+
+def _other_counts(view: View) -> list[str]:
+    """Return the measures that other queries than the scored ones define."""
+    leader = view.evaluation.leader
+    counts: list[str] = []
+    for measure in view.measures:
+        row = view.evaluation.summary[measure].get(leader)
+        if row is not None and row.count != view.n:
+            counts.append(f"{view.names[measure].short}: {row.count:,}")
+    return counts
 
 
 def _escape_value(value: object) -> object:
