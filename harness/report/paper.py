@@ -88,7 +88,7 @@ def latex_tables(view: View) -> list[ReportFile]:
         ],
         "letters": retriever_letters(view),
         "marks": {measure: beaten_letters(view, measure) for measure in measures},
-        "means": {measure: _means(view, measure) for measure in measures},
+        "best": {measure: _highest_mean(view, measure) for measure in measures},
         "other_counts": _other_counts(view),
     }
     tables = ["leaderboard", "describe"]
@@ -127,16 +127,9 @@ def _latex_environment() -> jinja2.Environment:
     return environment
 
 
-def _means(view: View, measure: str) -> dict[str, str]:
-    """Return retriever -> its mean, the highest in bold; a dash for a missing one."""
-    summary = view.evaluation.summary[measure]
-    highest = f"{max(row.mean for row in summary.values()):z.3f}"
-    means: dict[str, str] = dict.fromkeys(view.ranked, Markup("--"))
-    for name, row in summary.items():
-        mean = f"{row.mean:z.3f}"
-        code = rf"\textbf{{{mean}}}" if mean == highest else mean
-        means[name] = Markup(code)  # noqa: S704 - a number
-    return means
+def _highest_mean(view: View, measure: str) -> str:
+    means = [row.mean for row in view.evaluation.summary[measure].values()]
+    return score_text(max(means))
 
 
 def _other_counts(view: View) -> list[str]:
