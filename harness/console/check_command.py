@@ -96,7 +96,7 @@ def experiments_to_check(
 ) -> list[Path | LoadedExperiment]:
     """Return an experiment on each of its data sets; for one data set, the path.
 
-    So for a file that cannot be loaded: its check finds the problems of the data, too.
+    The path also if it cannot be loaded: its check finds the problems of the data, too.
     """
     from harness.experiment import load_sets
 

@@ -18,7 +18,7 @@ COLUMN_GAP = 2
 MIN_NAME_WIDTH = 6
 """Characters of a name that are left in the narrowest terminal."""
 WRAPPED_WIDTH = 30
-"""A column without names may wrap from this width on."""
+"""Cells from which on a column wraps whose `wraps` is false."""
 
 
 class TextColumn(NamedTuple):
@@ -75,8 +75,8 @@ def measure_heading(measure: str) -> str:
 def columns_that_fit(columns: Sequence[TextColumn], width: int) -> list[TextColumn]:
     """Return the columns for which there is room; those of rank 0 in any case.
 
-    Columns that wrap, such as names, count with at most half of it together, and the
-    highest ranks are left out first.
+    Columns that wrap, such as names, count with at most half of the width together, and
+    the highest ranks are left out first.
     """
     fitting = list(columns)
     wrapping = sum(column.wraps for column in columns)

@@ -98,7 +98,11 @@ def gate(
     margins = parse_margins(margin)
     if holds_sets(results):
         shared.refuse_options(
-            {"--from": source, "--format github": form == "github"},
+            {
+                "--from": source,
+                "--corpus-changed": corpus_changed,
+                "--format github": form == "github",
+            },
             "is for the results of one data set",
         )
         try:

@@ -31,7 +31,7 @@ REFRESH_SECONDS = 0.1
 LOG_SECONDS = 30.0
 """After so many seconds without a line, a log reports how far a stage is."""
 ALTERNATING_STAGES = {"index": "embed-documents"}
-"""Stages that take turns with another, window by window.
+"""Stage -> the stage with which it takes turns, window by window.
 
 Neither is finished before both are.
 """
@@ -178,6 +178,7 @@ class Progress:
         for key, meter in list(self._unreported.items()):
             _, stage = key
             totals = meter.totals(stage)
+            # A stage under way has no seconds yet.
             if stage == except_stage or not totals.seconds:
                 continue
             del self._unreported[key]

@@ -260,7 +260,7 @@ def verdict_text(
         width: cells of the terminal.
         explain: whether everything is printed.
         notes: warnings that may change the verdict.
-        complete: whether no retriever is missing; else nothing is recommended.
+        complete: whether all retrievers are compared; else none is chosen by cost.
         head: the first line; by default the measure and the number of queries.
         folder: the results folder, quoted for a command.
         costs: of the retrievers that finished; None if unknown.

@@ -111,8 +111,9 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
         yield f"  {command} --labels ~/Downloads/judgments.jsonl"
     else:
         if trial.questions < GOOD_QUESTIONS:
+            verb = "is" if trial.questions == 1 else "are"
             yield (
-                f"{trial.questions} questions are few; "
+                f"{count_of(trial.questions, 'question')} {verb} few; "
                 f"{GOOD_QUESTIONS} decide most of what can be decided:"
             )
         else:

@@ -70,7 +70,8 @@ def _more_questions(evaluation: Evaluation) -> str:
         return f"These questions would probably have shown {difference}."
     if max(needed) > MAX_POWER_QUERIES:
         return f"No number of questions would show {difference}."
-    words = queries_needed_words(more).replace("queries", "more questions")
+    noun = "question" if more == 1 else "questions"
+    words = queries_needed_words(more).replace("queries", f"more {noun}")
     return f"{words[0].upper()}{words[1:]} would show {difference}."
 
 

@@ -326,7 +326,9 @@ class Evaluation(BaseModel):
         comparisons = self.leader_comparisons
         if self.baseline:
             comparisons = {row.a: row for row in self.baseline_comparisons}
-        floors = smallest_wilcoxon_p([*comparisons.values()], self.settings)
+        # All pairs are corrected together, also those without a row here.
+        family = self.comparisons[self.measure]
+        floors = smallest_wilcoxon_p(family, self.settings)
         rows: list[BoardRow] = []
         for name in self.means:
             comparison = comparisons.get(name)

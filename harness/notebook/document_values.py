@@ -166,7 +166,7 @@ def _names_query_and_document(row: Any) -> bool:
 
 
 def _are_rows(qrels: Iterable[Any]) -> bool:
-    """Whether the entries of a list are rows of a table; False for an empty list."""
+    """Whether a list has rows of a table: dicts of several keys, at least one."""
     rows = list(qrels)
     return bool(rows) and all(isinstance(row, Mapping) and len(row) > 1 for row in rows)
 
@@ -349,8 +349,8 @@ def _refuse_unused(
 ) -> None:
     """Raise InputError if unused columns may have grades of documents.
 
-    Each of these rows would be a label, and without grades of 1. A score may be one,
-    but may also be what orders the documents.
+    Each of these rows would be a label, and without grades of 1. The column "score" may
+    be one of grades, but may also be what orders the documents.
     """
     if grade_column not in (None, SCORE_NAME):
         return

@@ -146,7 +146,7 @@ class NotebookResults(Results):
         return tuple(conclusion_sentences(read_or_evaluate(self)))
 
     def __str__(self) -> str:
-        """The terminal's output at the end of a run, and why retrievers failed."""
+        """The terminal's output at the end of a run, then columns and failures."""
         text = rendered_text(results_lines, self, False).rstrip("\n")
         lines = [*self.column_lines, *failure_lines(self.manifest.failed)]
         return "\n".join([text, *lines])
@@ -181,9 +181,9 @@ class NotebookResults(Results):
     def save(self, folder: str | Path) -> Path:
         """Write a results folder with its report, which every command can read.
 
-        The last part of its path is the results' name. Results in that folder that
-        would be lost (of another experiment or other data, other scores) are kept as
-        NAME.1, NAME.2, …
+        The last part of its path is the results' name. What is in its place and would
+        be lost (another experiment, other data or scores, a file) is kept as NAME.1,
+        NAME.2, …
 
         Raises:
             InputError: the name is invalid, the folder cannot be written, or a later

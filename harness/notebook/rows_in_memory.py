@@ -29,7 +29,7 @@ def is_path(source: Any) -> bool:
 
 
 def is_table_file(source: Any) -> bool:
-    """Whether data are the path of a table."""
+    """Whether data are the path of a table, or of text with one query per line."""
     if not is_path(source):
         return False
     path = Path(source)

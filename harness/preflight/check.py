@@ -134,7 +134,8 @@ def check_target(
         ping: whether one text is sent to every service of the experiment.
 
     Raises:
-        InputError: every problem of the experiment and of its data.
+        InputError: the problems of the experiment and of its data; if there are none,
+            those for which a run would refuse a retriever.
         BackendError: services that do not respond.
     """
     load_language_model()  # in the background, while the data are read

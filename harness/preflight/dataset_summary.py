@@ -34,7 +34,7 @@ class TokenSpread(NamedTuple):
 
 
 class RelevantSpread(NamedTuple):
-    """How many relevant documents queries have; all 0 if no query has one."""
+    """How many relevant documents the queries that have any have; all 0 if none has."""
 
     fewest: int
     median: float

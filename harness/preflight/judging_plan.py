@@ -22,7 +22,8 @@ class JudgingPlan(NamedTuple):
 def plan_judging(context: PlanContext) -> JudgingPlan | None:
     """Return what judging takes at most, if nothing is cached or found twice.
 
-    None if no measure is by claims, or the judge is no chat model.
+    It is nothing if this run had all verdicts of this judge before. None if no measure
+    is by claims, or the judge is no chat model.
     """
     experiment = context.loaded.experiment
     measures = context.loaded.question.measures

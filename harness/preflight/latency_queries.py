@@ -6,7 +6,7 @@ from typing import NamedTuple
 from retrievers.types import Query
 
 WARM_UP_QUERIES = 3
-"""Queries that are answered first and not timed."""
+"""Queries that are sent once without being timed, before all are timed."""
 
 
 class LatencyQueries(NamedTuple):

@@ -14,7 +14,7 @@ PASSAGE_SAMPLE = 1_000
 
 
 class PassageCount(NamedTuple):
-    """The passages of the retrievers that cut documents alike, by characters."""
+    """The passages of the retrievers that cut documents alike."""
 
     retrievers: tuple[str, ...]
     size: int
@@ -29,7 +29,8 @@ def count_passages(
 ) -> tuple[PassageCount, ...]:
     """Return the passages of each way to cut the documents, in the retrievers' order.
 
-    Those of a function of the user are unknown: it is not run.
+    Left out are documents cut by tokens, which a tokenizer would have to count, or by a
+    function of the user, which is not run.
 
     Args:
         retrievers: of the experiment.

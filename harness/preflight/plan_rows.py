@@ -36,7 +36,7 @@ class PlanRow(NamedTuple):
     """One stage of one retriever."""
 
     retriever: str
-    """"" for a stage that serves all retrievers."""
+    """Its name; "" for a stage that serves all retrievers."""
     stage: str
     """Its name in costs.csv."""
     texts: int
@@ -83,7 +83,10 @@ class PlanContext:
         return tokens / seconds if seconds else None
 
     def timed_queries(self, retriever: str) -> list[str]:
-        """The queries that are sent one at a time, past the cache."""
+        """The queries that are sent one at a time, past the cache.
+
+        Empty if the experiment times none, or this run has timed the retriever before.
+        """
         latency = self.loaded.experiment.latency
         if latency is None:
             return []

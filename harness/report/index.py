@@ -55,7 +55,7 @@ class IndexEntry:
     manifest: Manifest
     primary: str
     means: Mapping[str, float]
-    """Retriever -> mean of the primary measure, the highest first.
+    """Retriever -> mean of the primary measure, the best first.
 
     Empty without labels.
     """
@@ -318,7 +318,7 @@ class RunLine(NamedTuple):
     entry: IndexEntry
     command: str
     """It compares the run with the one before it; "" if that is not possible."""
-    is_first: bool
+    is_oldest: bool
 
 
 class ExperimentRuns(NamedTuple):
@@ -340,9 +340,9 @@ class IndexRow(NamedTuple):
 
     experiment: ExperimentRuns
     set_of: str
-    """The folder of several data sets that it is a part of; may be empty."""
+    """The folder of several data sets, if it ran on one of them; else ""."""
     common: SetsEntry | None
-    """The common page of the sets, before the first of them."""
+    """The common page of these sets, with the first of their rows; else None."""
 
 
 def place_sets(
@@ -391,7 +391,7 @@ def group_experiments(
             command = (
                 "" if earlier is None else _compare_command(entry, earlier, parent)
             )
-            lines.append(RunLine(entry, command, is_first=earlier is None))
+            lines.append(RunLine(entry, command, is_oldest=earlier is None))
         points = [
             TrendRun(
                 entry.manifest.started,
@@ -416,7 +416,7 @@ def _experiment_name(entry: IndexEntry) -> str:
 def _compare_command(entry: IndexEntry, earlier: IndexEntry, parent: str) -> str:
     """The command that compares a run with the one before it.
 
-    "" if the queries or the measure changed, or one has no labels.
+    "" if the data set or the measure changed, or one has no labels.
     """
     is_same = (
         entry.manifest.dataset.digest == earlier.manifest.dataset.digest

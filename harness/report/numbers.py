@@ -6,7 +6,7 @@ from harness.english import p_text, with_minus_sign
 
 
 def score_text(value: float | None) -> str:
-    """Return a score with three decimals; a dash if it is None.
+    """Return a score with three decimals; a dash for None or NaN.
 
     >>> score_text(0.46154), score_text(None), score_text(-0.0001)
     ('0.462', '–', '0.000')

@@ -12,7 +12,7 @@ from harness.english import count_of, count_units, p_digits, percent_text
 from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
 from harness.report.report_file import ReportFile
-from harness.report.view import View, beaten_letters, retriever_letters, runner_up
+from harness.report.view import View, beaten_letters, main_rival, retriever_letters
 from harness.wording.verdicts import (
     choice_sentence,
     pair_sentence,
@@ -59,9 +59,9 @@ def citation_texts(view: View) -> list[Citation]:
 
 
 def _citation_sentence(view: View, queries: str) -> str:
-    """Return the leader's comparison with its runner-up; without one, its mean."""
+    """Return the leader's comparison with its main rival; without one, its mean."""
     leader = view.evaluation.leader
-    other = runner_up(view)
+    other = main_rival(view)
     if other != leader:
         row = view.evaluation.leader_comparisons[other]
         comparison = pair_sentence(row, view.settings)
@@ -89,6 +89,7 @@ def latex_tables(view: View) -> list[ReportFile]:
         "letters": retriever_letters(view),
         "marks": {measure: beaten_letters(view, measure) for measure in measures},
         "best": {measure: _highest_mean(view, measure) for measure in measures},
+        "other_counts": _other_counts(view),
     }
     tables = ["leaderboard", "describe"]
     if len(view.retrievers) > 1:
@@ -127,9 +128,19 @@ def _latex_environment() -> jinja2.Environment:
 
 
 def _highest_mean(view: View, measure: str) -> str:
-    means = [view.mean(measure, name) for name in view.ranked]
-    defined = [mean for mean in means if not math.isnan(mean)]
-    return score_text(max(defined, default=None))
+    means = [row.mean for row in view.evaluation.summary[measure].values()]
+    return score_text(max(means))
+
+
+def _other_counts(view: View) -> list[str]:
+    """Return the measures that other queries than the scored ones define."""
+    leader = view.evaluation.leader
+    counts: list[str] = []
+    for measure in view.measures:
+        row = view.evaluation.summary[measure].get(leader)
+        if row is not None and row.count != view.n:
+            counts.append(f"{view.names[measure].short}: {row.count:,}")
+    return counts
 
 
 def _escape_value(value: object) -> object:

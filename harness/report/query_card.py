@@ -24,7 +24,7 @@ class CardHit(NamedTuple):
     """0 if the document is not among the hits that were kept."""
     title: str
     grade: int
-    """0 for a document that is not marked."""
+    """As of a `LabelledDocument`; 0 for a document that is not marked."""
     is_later: bool
     """Whether it is a labelled document that is not among the first hits."""
     is_first_later: bool

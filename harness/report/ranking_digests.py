@@ -17,19 +17,14 @@ TIE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingDigest:
-    """One retriever's rankings of the scored queries.
-
-    Arrays are in the order of the ids.
-    """
+    """One retriever's rankings of the scored queries."""
 
     primary_hits: Mapping[str, tuple[str, ...]]
     """Query id -> the hits that the primary measure uses."""
     top_hits: Mapping[str, Ranking]
-    """Query id -> its first hits, as many as a page shows."""
+    """Query id -> its first hits, as many as a page shows at most."""
     relevant_ranks: Mapping[str, Mapping[str, int]]
     """Query id -> relevant document -> rank; absent if it was not retrieved."""
-    first_relevant_rank: Floats
-    """(n,) rank of the first relevant hit; infinite if there is none."""
     tied_queries: int
     """Queries whose last hit within the primary cutoff has the score of the next.
 
@@ -55,7 +50,7 @@ def read_ranking_digests(
     depth = results.manifest.resolved.depth
     cutoff = primary.cutoff or depth
     relevant: dict[str, frozenset[str]] = {}
-    for query_id in sorted(grades):
+    for query_id in grades:
         query_grades = grades[query_id].items()
         documents = frozenset(doc for doc, grade in query_grades if grade > 0)
         relevant[query_id] = documents
@@ -76,7 +71,7 @@ class _DigestReader:
     """Reads the digests of the retrievers of one run."""
 
     relevant: Mapping[str, frozenset[str]]
-    """Query id -> its relevant documents; in the order of the ids."""
+    """Query id -> its relevant documents."""
     cutoff: int
     """Cutoff of the primary measure."""
     primary_depth: int
@@ -101,17 +96,10 @@ class _DigestReader:
             relevant_ranks[query_id] = self._relevant_ranks(query_id, ranking)
             tied_queries += _is_tied_at(scores, self.cutoff)
             short_queries += len(ranking.doc_ids) < self.cutoff
-        first_relevant_rank = np.array(
-            [
-                min(relevant_ranks.get(query_id, {}).values(), default=np.inf)
-                for query_id in self.relevant
-            ]
-        )
         return RankingDigest(
             primary_hits,
             top_hits,
             relevant_ranks,
-            first_relevant_rank,
             tied_queries,
             short_queries,
         )

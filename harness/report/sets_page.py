@@ -73,7 +73,7 @@ class SetsRow(NamedTuple):
     gap: float | None
     """The mean gap to the reference; None for the reference itself."""
     p: float | None
-    """Adjusted p of its pair with the reference."""
+    """Adjusted p of its pair with the reference; None for the reference itself."""
     sets_won: int
     """How many sets have no higher mean than its own."""
     gaps: tuple[SetGap | None, ...]

@@ -194,7 +194,7 @@ def _difference_sentence(view: UnlabelledView, evidence: Evidence) -> str:
 
 
 def unlabelled_evidence(view: UnlabelledView) -> Evidence:
-    """The rankings of queries, those with most documents to label first."""
+    """The rankings of the queries with most documents to label, as far as they fit."""
     numbers = DocumentNumbers()
     by_pool = sorted(
         view.first_hits, key=lambda query_id: (-view.pool_size(query_id), query_id)
@@ -275,7 +275,7 @@ def _least_common_pair(hits: Sequence[Sequence[int]]) -> tuple[int, int]:
 def _groups(
     view: UnlabelledView, query_ids: Sequence[str], on_page: int
 ) -> Iterator[EvidenceGroup]:
-    """The groups of the list that have queries; so many of all are on the page."""
+    """The groups of the list that have queries; the first `on_page` ids have cards."""
     number_by_id = {query_id: number for number, query_id in enumerate(query_ids)}
     groups: dict[str, Sequence[str]] = {}
     if len(view.retrievers) > 1:

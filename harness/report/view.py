@@ -91,12 +91,12 @@ class View:
 
     @property
     def values_by_measure(self) -> Mapping[str, ScoreTable]:
-        """Measure -> retriever -> (n,)."""
+        """Measure -> retriever -> (n,) scores, NaN if undefined."""
         return self.scores.values
 
     @property
     def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
-        """Measure -> its family, for measures with a value."""
+        """Measure -> its comparisons, which are corrected together."""
         return {
             measure: self.evaluation.comparisons[measure]
             for measure in self.scores.values
@@ -143,7 +143,7 @@ class View:
         return len(self.ids)
 
     def mean(self, measure: str, retriever: str) -> float:
-        """The mean over the queries that have a value; NaN without any."""
+        """The (weighted) mean over the queries with a score; NaN without any."""
         return self.scores.mean(measure, retriever)
 
     def with_short_names(self, sentence: str) -> str:
@@ -195,7 +195,7 @@ def build_view(results: Results, *, shows_texts: bool = True) -> View:
     primary = scores.primary
     scores = scores.select_queries(scores.defined(primary))
     measures = (primary, *(name for name in scores.values if name != primary))
-    order = scores.source_order or ()
+    order = scores.source_order or ()  # stored scores have one
     qrels = results.grades()
     # A query may have claims and no labels.
     grades = {query_id: qrels.get(query_id, {}) for query_id in scores.ids}
@@ -232,8 +232,8 @@ def _listed_queries(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ..
     return tuple(i for i in order if i in listed)
 
 
-def runner_up(view: View) -> str:
-    """Return the first retriever to compare the leader with.
+def main_rival(view: View) -> str:
+    """Return the retriever that *Where it fails* compares with the leader.
 
     It is the baseline, else the next by mean, else the leader itself.
     """

@@ -144,13 +144,13 @@ def _scored_report(results: Results, *, shows_texts: bool) -> list[ReportFile]:
         page = report_page(remaining.view, remaining_sections)
         files.append(ReportFile(REMAINING_PAGE, page))
     paths = [file.path for file in files]
-    linked_files = {*_other_files(results), *paths, "manifest.json"} - {"report.html"}
+    linked_files = {*_other_files(results), *paths} - {"report.html"}
     page = report_page(view, sections, linked_files)
     return [*files, ReportFile("report.html", page)]
 
 
 def _other_files(results: Results) -> list[str]:
-    """The files of the folder that no report writes."""
+    """The files of the folder outside figures/ and tables/, without queries.html."""
     paths: list[str] = []
     for file in results.folder.rglob("*"):
         path = file.relative_to(results.folder).as_posix()

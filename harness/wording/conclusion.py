@@ -377,7 +377,7 @@ def _identical_to_leader(evaluation: Evaluation) -> list[str]:
 def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
     """Return the next look, how many queries to label, or the choice that remains.
 
-    The queries detect the declared difference for every undecided pair.
+    So many queries detect `evaluation.difference` from every undecided retriever.
     """
     if evaluation.look is not None:
         return look_step(evaluation)
@@ -465,9 +465,9 @@ def _better_than_baseline(evaluation: Evaluation) -> list[str]:
 
 
 def lead_sentence(evaluation: Evaluation) -> str:
-    """Return how far the highest mean is ahead of the next.
+    """Return how far the best mean is ahead of the next.
 
-    "" if there is no other, or the two are equal.
+    "" if there is no other, or the lead would read 0.000.
     """
     if not evaluation.leader_comparisons:
         return ""

@@ -97,7 +97,10 @@ def _file_counts(file_counts: Mapping[str, int]) -> str:
 
 
 def _label_counts(dataset: Dataset, kind: str) -> str:
-    """Return how many labels a kind of column has; "" if it has no labels."""
+    """Return the counts of labels to show at a column; "" if its kind has none.
+
+    They are of the whole data set.
+    """
     if kind == "grade":
         grades = count_grades(dataset.labels.values())
         return ", ".join(f"{grade}: {number:,}" for grade, number in grades)
@@ -121,8 +124,12 @@ def reading_line(dataset: Dataset) -> str:
 
     "" if all are read.
     """
+    # Pages of a file may be documents of their own; rows are of tables.
+    read_files = 0
+    for sizes in dataset.table_sizes.values():
+        read_files += sum(sizes.values()) - sizes.get("row", 0)
     return reading_sentence(
-        dataset.document_count,
+        read_files,
         dataset.data_quality.get("unread-file", ()),
         dataset.data_quality.get("unconverted-file", ()),
     )
@@ -134,7 +141,7 @@ def reading_sentence(
     """Return how many files are read, and how to read the others; "" if all are.
 
     Args:
-        count: documents that are read.
+        count: files that are read.
         unread: names of the files in formats that are not supported.
         failed: those that could not be converted.
     """

@@ -151,10 +151,10 @@ def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
     return sentences
 
 
-def _leads_on(retriever: str, name: str, comparison: SetsComparison) -> bool:
+def _leads_on(retriever: str, set_name: str, comparison: SetsComparison) -> bool:
     """Whether a retriever has the highest mean on a data set."""
-    highest = max(comparison.mean(name, other) for other in comparison.retrievers)
-    return comparison.mean(name, retriever) >= highest - SCORE_TOLERANCE
+    highest = max(comparison.mean(set_name, other) for other in comparison.retrievers)
+    return comparison.mean(set_name, retriever) >= highest - SCORE_TOLERANCE
 
 
 def _clearest_first(pair: PairOnSets) -> tuple[bool, float]:

@@ -34,7 +34,7 @@ def describe_run(
         loaded: the experiment.
         built: its data set, graded labels and retrievers.
         runs: the rankings.
-        folder: of the results; earlier runs are in the folders beside it.
+        folder: of the results; earlier runs are in the same parent folder.
     """
     resolved = built.resolved
     labels = built.labels
@@ -82,9 +82,10 @@ def _describe_dataset(
 def _count_earlier_looks(
     folder: Path, manifest: Manifest, dataset: Dataset, labels: GradedLabels
 ) -> tuple[int, ...]:
-    """Return how many queries each earlier run of the same question scored.
+    """Return how many queries each earlier look scored, fewest first.
 
-    Only runs that scored a part of this run's queries count.
+    That is a run by the same measure and labels that scored some of these queries, and
+    no others.
     """
     scored = [
         records.LabelledQuery(query, dataset.labels.get(query.id, Labels()))

@@ -89,7 +89,7 @@ class Trend(NamedTuple):
 
 
 def fit_time_axis(days: Sequence[str]) -> TimeAxis:
-    """Return an axis over the days of times of manifests."""
+    """Return an axis over the days of times; a text that is no time is skipped."""
     known_days = [day for day in map(day_of, days) if day is not None]
     dates = sorted(known_days) or [date.min]
     first = dates[0]
@@ -108,8 +108,8 @@ def fit_time_axis(days: Sequence[str]) -> TimeAxis:
 def draw_trend(runs: Sequence[TrendRun], axis: TimeAxis) -> Trend:
     """Draw runs, oldest first.
 
-    A line joins successive runs that can be compared, a break parts others. A run
-    without scores has no dot.
+    A line joins successive dots that can be compared, a break parts others. A run
+    without scores has no dot; one without a day is at the start of the axis.
     """
     scored = [run for run in runs if run.mean is not None]
     means = [run.mean for run in scored if run.mean is not None]

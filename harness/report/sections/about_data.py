@@ -26,7 +26,10 @@ from harness.wording.failures import failure_lines
 from harness.wording.verdicts import ceiling_sentences, opposite_warning
 
 MAX_NAMED_SHARES = 4
-"""Retrievers up to which each has its share of labelled hits in a sentence."""
+"""Retrievers up to which each has its share of labelled hits in a sentence.
+
+Of more, the leader and the one with the smallest share have it.
+"""
 
 
 class GradeRules(NamedTuple):
@@ -104,7 +107,8 @@ def _label_sentences(view: View) -> Iterator[str]:
     shares = view.evaluation.judged_shares
     names = [name for name in view.ranked if name in shares]
     if len(names) > MAX_NAMED_SHARES:
-        names = [names[0], min(names, key=shares.__getitem__)]
+        # They may be the same.
+        names = list(dict.fromkeys([names[0], min(names, key=shares.__getitem__)]))
     if not names:
         return
     percents = [f"{name} {100 * shares[name]:.0f} %" for name in names]

@@ -12,7 +12,7 @@ class ApproximationRow:
     """An approximate retriever against exact search in the same collection."""
 
     compared: int
-    """Queries."""
+    """Queries that were searched both ways."""
     recall_at_10: float
     recall: float
     """Recall of all stored hits."""

@@ -41,10 +41,7 @@ COST_KINDS = {
         vector_size_text,
     ),
 }
-"""In the order of the page.
-
-The first kind that was measured for all retrievers is drawn first.
-"""
+"""In the order of the page, whose first chart is not folded."""
 MAX_NAMED_DOTS = 16
 """Dots up to which all have a name; of more, those that are not worse."""
 CHART_WIDTH = 568.0

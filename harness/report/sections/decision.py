@@ -43,7 +43,7 @@ MAX_WARNINGS = 2
 MAX_SETTING_COLUMNS = 3
 """Axes of a sweep up to which each has a column."""
 MAX_HIGH_ROWS = 5
-"""Rows up to which each row is high."""
+"""Rows of the leaderboard up to which each is a tall one."""
 BUSY_SENTENCE = "Other programs were running: do not compare latencies."
 
 
@@ -114,7 +114,7 @@ class FirstScreen(NamedTuple):
 
     @property
     def has_few_rows(self) -> bool:
-        """Whether each row may be high."""
+        """Whether the rows are so few that each is a tall one."""
         return len(self.lines) <= MAX_HIGH_ROWS
 
 
@@ -224,12 +224,13 @@ def _facts(view: View) -> tuple[str, ...]:
 
 
 def _setting_names(view: View) -> tuple[str, ...]:
-    """The axes of a sweep whose values the names of all configurations have.
+    """The axes of a sweep, if each can have a column.
 
-    Empty without a sweep, or if they are too many for columns.
+    Empty without a sweep, with too many axes, or if the name of a configuration lacks
+    the value of one.
     """
     sweep = view.resolved.sweep
-    if not sweep or view.evaluation.sweep is None:
+    if not sweep or view.evaluation.sweep is None:  # such as after a failed default
         return ()
     # The value of "of" is the name of a configuration before its bracket.
     axes = [axis for axis in sweep.axes if axis != "of"]

@@ -10,7 +10,7 @@ from harness.evaluation.explain import (
 )
 from harness.records import PropertyValue
 from harness.report.sections.query_groups import QueryGroup, order_by_loss
-from harness.report.view import View, runner_up
+from harness.report.view import View, main_rival
 from harness.wording.explanation import (
     SUGGESTION_LINES,
     explanation_sentences,
@@ -20,7 +20,7 @@ from harness.wording.explanation import (
 
 
 class FailingSlices(NamedTuple):
-    """Where the leader and its runner-up (see `view.runner_up`) differ."""
+    """Where the leader and its main rival differ."""
 
     lead: str
     """The strongest sentence; "" if no property explains the difference."""
@@ -39,12 +39,11 @@ NO_SLICES = FailingSlices("", (), (), ())
 
 
 def failing_slices(view: View) -> FailingSlices:
-    """Return the slices that explain the difference of the first two retrievers.
+    """Return the slices that explain the leader's difference from its main rival.
 
-    They are those of `harness explain` for the leader, and the baseline or the
-    runner-up.
+    They are those of `harness explain`, for the leader and `main_rival`.
     """
-    rival = runner_up(view)
+    rival = main_rival(view)
     leader = view.evaluation.leader
     if rival == leader:
         return NO_SLICES

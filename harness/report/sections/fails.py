@@ -49,7 +49,7 @@ MAX_PAGE_BYTES = 1_000_000
 MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
 """Largest size of the evidence of the second page."""
 DEFAULT_HITS = 10
-"""Hits of a ranking if the measure has no cutoff, or a deeper one."""
+"""Hits of a card whose cutoff is deeper than the documents that are stored."""
 SCORE_DIGITS = 4
 """Decimals of a score in the page's evidence, as on its cards."""
 SINGLE_KEY = "Boxed: grades of the labelled documents."
@@ -112,7 +112,7 @@ def loss_sentence(view: View, evidence: Evidence) -> str:
     """How many queries the examined retriever lost, and which one is shown.
 
     Only the former if the first card is not that of the worst query, which may be on
-    another page; "" if the retriever ran alone, too.
+    another page. A retriever that ran alone lost none: only the latter, else "".
     """
     examined = view.examined
     first = evidence.first_query

@@ -94,9 +94,9 @@ class PairsContext:
     floors: Mapping[tuple[str, str], float]
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
     diagnostics: list[PairDiagnostics]
-    """The leader's pairs first. A folder has all rankings: no overlap is None."""
+    """The leader's pairs first. No overlap is None: a folder has all rankings."""
     undiagnosed: int
-    """Pairs without diagnostics, which would have taken too long."""
+    """How many pairs have no diagnostics, which would have taken too long."""
     families: Mapping[str, Sequence[TestRow]]
     """Further families of tests, by their titles."""
     small_slices: Sequence[SmallSlice]
@@ -231,7 +231,7 @@ def order_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison
 def diagnose_view_pairs(view: View) -> list[PairDiagnostics]:
     """Return the diagnostics of the pairs, the leader's first.
 
-    They are of all pairs unless that takes too long.
+    If all pairs would take too long, it is as many as there is time for.
     """
     pairs = pairs_to_inspect(view.ranked, view.baseline, view.n, MAX_PAIR_QUERIES)
     return diagnose_pairs(view.scores, pairs)

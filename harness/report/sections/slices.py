@@ -29,7 +29,7 @@ from harness.report.numbers import difference_text, power_p_text
 from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
 from harness.report.query_evidence import pack_json
 from harness.report.templates import Section
-from harness.report.view import View, runner_up
+from harness.report.view import View, main_rival
 from harness.scoring.scores import QueryMask
 from harness.stats.differences import SCORE_TOLERANCE, paired_differences
 from harness.stats.intervals import mean, student_interval
@@ -282,8 +282,8 @@ def compare_slices(
     """
     tests = _slice_tests(view, a, b)
     row_names = [_row_name(side.name) for side in slices]
-    is_first = (a, b) == (view.evaluation.leader, runner_up(view))
-    may_show = is_first or _first_pair_differs(view, row_names)
+    is_main = (a, b) == (view.evaluation.leader, main_rival(view))
+    may_show = is_main or _main_pair_differs(view, row_names)
     everything = np.ones(view.n, dtype=np.bool_)
     rows = [compare_slice(view, (a, b), everything, RowName("", ALL_QUERIES))]
     for side, row_name in zip(slices, row_names, strict=True):
@@ -298,9 +298,9 @@ def compare_slices(
     return SlicePair(a, b, tuple(rows))
 
 
-def _first_pair_differs(view: View, row_names: Sequence[RowName]) -> bool:
+def _main_pair_differs(view: View, row_names: Sequence[RowName]) -> bool:
     """Whether a slice of the pair of *Where it fails* is shown to differ."""
-    tests = _slice_tests(view, view.evaluation.leader, runner_up(view))
+    tests = _slice_tests(view, view.evaluation.leader, main_rival(view))
     slice_tests = [tests[row_name] for row_name in row_names if row_name in tests]
     return any(_is_shown(view, test) for test in slice_tests)
 
@@ -359,7 +359,7 @@ def _slice_tests(view: View, a: str, b: str) -> dict[RowName, TestRow]:
 
 
 def reversed_slices(view: View, pair: SlicePair) -> Iterator[str]:
-    """The slices that differ from the others, with the opposite sign of all queries."""
+    """Yield a sentence for each slice that differs and has the opposite leader."""
     overall = pair.rows[0]
     measure = view.names[view.primary].short
     for row in pair.rows[1:]:
@@ -421,7 +421,7 @@ def slice_label(family: str, label: str) -> str:
     elif family == RAREST_WORD:
         label = label.replace("above", "more than")
         label = "in no document" if label == "at most 0" else f"in {label} documents"
-    label = shorten_text(label, 4_000)
+    label = shorten_text(label, 4_000)  # for a page, on one line
     if len(label) > 60:
         # Long names often differ only at the end.
         label = f"{label[:30].rstrip()}…{label[-29:]}"

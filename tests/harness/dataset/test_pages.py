@@ -9,6 +9,7 @@ import pytest
 from harness import RunOptions, run
 from harness.dataset import DatasetReference, load_dataset
 from harness.dataset.reference import declared_columns
+from harness.wording.reading import reading_line
 from tests.support.pdf_files import pdf
 from tests.support.small import BM25, refusal, told
 
@@ -102,6 +103,13 @@ def test_pages_beside_files_are_asked_about_with_what_to_type(page, tmp_path, ca
     path.write_text(head + BM25)
     results = run(path, RunOptions(tmp_path / "out"))
     assert results.queries["q0"].labels.relevant == ("house.pdf#3",)
+
+
+def test_the_pages_of_a_file_count_as_one_file_that_is_read(tmp_path):
+    folder = houses(tmp_path / "d", "query,gold_id\nhow warm,house.pdf#1\n")
+    (folder / "plan.xyz").write_text("a plan")
+    dataset = load_dataset(DatasetReference(folder, pages=True))
+    assert reading_line(dataset) == "3 of 4 files are read; 1 is not (.xyz 1)"
 
 
 def test_pages_without_a_pdf_are_refused(tmp_path):

@@ -27,6 +27,8 @@ from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
 from harness.experiment import load
 from harness.measures import parse_measure, parse_measure_list
 from harness.pipeline import run
+from harness.report.paper import latex_tables
+from harness.report.view import build_view
 from harness.running.options import RunOptions
 from harness.scoring import query_hits
 from harness.scoring.trec_runs import score_trec_runs
@@ -448,6 +450,10 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
         pytest.approx(abstained),
         5,
     )
+    leaderboard = latex_tables(build_view(results))[0].content
+    assert "(Abstain: 5)" in leaderboard
+    assert f"{abstained:.3f}" in leaderboard
+    assert " & --" not in leaderboard
 
 
 @pytest.mark.parametrize("name", MEASURES_OF_LABELS)

@@ -179,6 +179,13 @@ def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level()
     ]
 
 
+def test_the_smallest_p_of_a_row_is_corrected_for_all_pairs():
+    low = np.array([0.1, 0.2, 0.3, 0.2])
+    values = {"a": low + 0.5, "b": low, "c": low / 2, "d": low / 4}
+    rows = concluded(values, compare(values)).board.rows
+    assert [row.floor for row in rows[1:]] == [0.75] * 3  # 6 pairs x 2^-3
+
+
 # Verdicts
 
 BASE = 0.3 + np.random.default_rng(8).random(200) / 2

@@ -262,6 +262,11 @@ SAID = [
     ),
     (f"gate {SETS} {GATE} lw=0.9", 2, ["error: 4 problems"]),
     (
+        f"gate {SETS} {GATE} 0.02 --corpus-changed",
+        2,
+        ["--corpus-changed: is for the results of one data set"],
+    ),
+    (
         f"compare {SETS} {TWO}",
         0,
         [

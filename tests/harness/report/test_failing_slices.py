@@ -17,7 +17,6 @@ from harness.wording.conclusion import verdict_lines
 from harness.wording.explanation import explanation_sentences
 from tests.support import small, successes
 from tests.support.planted import QUOTED, planted_results
-from tests.support.scored import with_primary_alone
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_another_pair_speaks_only_beside_that_of_the_section(
     shown = compare_slices(view, "good", "bad", view_slices(view))
     assert any(row.differs for row in shown.rows)
     # A pair that shows nothing is the first.
-    monkeypatch.setattr(slices, "runner_up", lambda view: "good")
+    monkeypatch.setattr(slices, "main_rival", lambda view: "good")
     silent = compare_slices(view, "good", "bad", view_slices(view))
     assert not any(row.differs for row in silent.rows)
     assert [row.p_adjusted for row in silent.rows] == [
@@ -139,8 +138,10 @@ def test_a_slice_of_queries_with_claims_alone_has_its_group(view: View) -> None:
 
 
 def test_a_measure_without_a_value_is_a_dash_in_latex(view: View) -> None:
-    undefined = with_primary_alone(view)
-    leaderboard = latex_tables(undefined)[0].content
+    summary = {name: dict(rows) for name, rows in view.evaluation.summary.items()}
+    del summary[view.measures[-1]][view.ranked[-1]]
+    evaluation = view.evaluation.model_copy(update={"summary": summary})
+    leaderboard = latex_tables(replace(view, evaluation=evaluation))[0].content
     assert "nan" not in leaderboard
     assert r"\textbf{--}" not in leaderboard
     assert " & --" in leaderboard

@@ -127,6 +127,12 @@ def test_the_table_has_the_documents_in_common(unlabelled):
         assert re.search(cell, page), (a, b)
 
 
+def test_markdown_has_the_documents_in_common_as_plain_numbers(unlabelled):
+    markdown = (unlabelled.folder / "report.md").read_text(encoding="utf-8")
+    a, b, *_ = unlabelled.retrievers
+    assert re.search(rf"^\| {a} \| {b} \| \d\.\d \| ", markdown, re.MULTILINE)
+
+
 def test_the_headline_says_what_labelling_takes(unlabelled):
     page = read_page(unlabelled)
     markdown = (unlabelled.folder / "report.md").read_text(encoding="utf-8")
@@ -158,9 +164,12 @@ def test_without_texts_the_page_of_rankings_has_ids(unlabelled):
 
 def test_one_retriever_without_labels_has_a_page(tmp_path):
     small.dataset(tmp_path / "data", labelled=False)
-    page = read_page(small.ran(tmp_path, retrievers=small.BM25, report=True))
+    results = small.ran(tmp_path, retrievers=small.BM25, report=True)
+    page = read_page(results)
     assert "Add a second retriever to compare." in page
     assert 'data-side="b"' not in page
+    markdown = (results.folder / "report.md").read_text(encoding="utf-8")
+    assert "overlap" not in markdown  # of no pair
 
 
 SETS = {"hr": None, "it": None, "law": None}

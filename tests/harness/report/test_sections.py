@@ -14,9 +14,9 @@ from harness import records
 from harness.evaluation.property_slices import small_slices
 from harness.report.query_evidence import unpack_json
 from harness.report.sections import cost_sentences, pairs
-from harness.report.sections.about_data import data_section
+from harness.report.sections.about_data import _label_sentences, data_section
 from harness.report.sections.all_measures import measures_sentence
-from harness.report.sections.decision import _board_note
+from harness.report.sections.decision import _board_note, decision_section
 from harness.report.sections.fails import fails_section
 from harness.report.sections.pairs import diagnose_view_pairs, pairs_section
 from harness.report.sections.quality_counts import (
@@ -626,6 +626,25 @@ def test_a_query_that_float_noise_separates_is_not_lost(failing_view):
 def test_each_query_has_its_relevant_documents_of_those_with_a_label(failing_view):
     notes = data_section(failing_view).context.notes
     assert "Each query has 1 relevant document." in notes  # and one that is irrelevant
+
+
+def test_a_leader_with_the_fewest_labelled_hits_has_its_share_once(view):
+    leader, *others = view.ranked
+    shares = {leader: 0.25, **dict.fromkeys([*others, "c", "d", "e"], 0.5)}
+    means = {**view.evaluation.means, **dict.fromkeys("cde", 0.0)}
+    changes = {"judged_shares": shares, "means": means}
+    evaluation = view.evaluation.model_copy(update=changes)
+    sentences = list(_label_sentences(replace(view, evaluation=evaluation)))
+    assert sentences[1].endswith(f" documents: {leader} 25 %.")
+
+
+@pytest.mark.parametrize(("test", "heads"), [("wilcoxon", 0), ("t", 2)])
+def test_only_the_p_of_a_test_of_means_is_called_so(view, test, heads):
+    settings = replace(view.settings, test=test)
+    evaluation = view.evaluation.model_copy(update={"settings": settings})
+    tested = replace(view, evaluation=evaluation)
+    sections = [decision_section(tested), pairs_section(tested)]
+    assert markdown_report(tested, sections).count("| p (mean) |") == heads
 
 
 def test_of_more_retrievers_than_letters_the_numbers_of_the_beaten_rise(view):

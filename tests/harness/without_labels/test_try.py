@@ -4,10 +4,12 @@ import json
 import shutil
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.console.verdict_size_text import _more_questions
 from harness.dataset.judgment import read_judgments
 from harness.init import template
 from harness.without_labels import trial
@@ -80,6 +82,19 @@ def test_three_commands_lead_from_a_folder_to_a_verdict(wiki, capsys):
     assert "would show" in verdict
     assert "6 questions are few; 20 decide most" in verdict
     told(capsys, "run", "wiki-try/try.toml", "--results", "wiki-try/results", "--quiet")
+
+
+def test_one_question_is_told_in_the_singular(wiki, capsys):
+    told(capsys, "try", "wiki", "-q", QUESTIONS[0])
+    label()
+    verdict = told(capsys, "try", "wiki", "--labels", "judgments.jsonl")
+    assert "1 question is few; 20 decide most" in verdict
+
+
+def test_one_more_question_is_told_in_the_singular():
+    evaluation = SimpleNamespace(queries_needed={"bm25": 7}, n=6, difference=0.1)
+    sentence = _more_questions(evaluation)
+    assert sentence == "About 1 more question would show a difference of 0.1."
 
 
 def test_the_page_has_no_names_and_every_document_of_the_first_five(wiki, capsys):
