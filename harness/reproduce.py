@@ -33,7 +33,7 @@ class VersionChange:
 
     package: str
     before: str
-    """"absent" if it was not installed."""
+    """The earlier version; "absent" if it was not installed."""
     now: str
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Reproduction:
     """Largest difference of the mean of a retriever that searches exactly."""
     versions: tuple[VersionChange, ...]
     approximate: Mapping[str, float] = field(default_factory=dict)
-    """Retriever with an approximate index -> share of its first hits that recur."""
+    """Retriever of `approximate_retrievers` -> share of its first hits that recur."""
 
 
 def reproduce(

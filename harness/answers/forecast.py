@@ -24,7 +24,8 @@ from retrievers.meter import Meter
 class JudgingForecast(NamedTuple):
     """The forecast of judging, all tasks together.
 
-    A text whose claims are unknown is assumed to have five.
+    A text whose claims are unknown is assumed to have five for a chat model, and none
+    for a local judge.
     """
 
     judge: str

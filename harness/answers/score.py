@@ -135,7 +135,7 @@ class AnswerScoringOptions(NamedTuple):
     """The first decides; by default all that are defined."""
     baseline: str | None = None
     tokenizer: str | None = None
-    """None: by the script of the reference answers."""
+    """The tokenizer; None: the one for the script of the reference answers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import Floats
 from harness.stats.intervals import wilson_interval
 from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_area
-from harness.stats.units import Units, cluster_units, single_units
+from harness.stats.units import cluster_units, single_units
 from retrievers.types import Query, Ranking
 
 
@@ -86,9 +86,9 @@ class Abstention:
     unanswerable: int
     """How many have none."""
     floors: tuple[ScoreThreshold, ...]
-    """Of each retriever."""
+    """The threshold of each retriever."""
     pairs: tuple[AbstentionPair, ...]
-    """Of each two retrievers."""
+    """The areas of each two retrievers."""
 
 
 LOST_SUCCESS_SHARE = 0.05
@@ -156,9 +156,10 @@ def evaluate_abstention(
                 for query_id in answerable
             ]
         )
-    units = RocUnits(
-        _units([queries[query_id] for query_id in answerable], cluster),
-        _units([queries[query_id] for query_id in unanswerable], cluster),
+    units = _roc_units(
+        [queries[query_id] for query_id in answerable],
+        [queries[query_id] for query_id in unanswerable],
+        cluster,
     )
     thresholds = tuple(
         _threshold(
@@ -171,12 +172,18 @@ def evaluate_abstention(
     )
 
 
-def _units(queries: Sequence[Query], cluster: str | None) -> Units:
-    """Return the clusters of queries, which count as one observation each."""
-    clusters = query_clusters(queries, cluster)
+def _roc_units(
+    answerable: Sequence[Query], unanswerable: Sequence[Query], cluster: str | None
+) -> RocUnits:
+    """Return the clusters of each kind of queries, which count as one observation each.
+
+    They are found together, since only one kind may have the declared field.
+    """
+    clusters = query_clusters([*answerable, *unanswerable], cluster)
+    m = len(answerable)
     if clusters is None:
-        return single_units(len(queries))
-    return cluster_units(clusters)
+        return RocUnits(single_units(m), single_units(len(unanswerable)))
+    return RocUnits(cluster_units(clusters[:m]), cluster_units(clusters[m:]))
 
 
 def _compare_areas(

@@ -26,10 +26,10 @@ class BoardInterval:
     """The interval of one row; all rows' intervals hold at once."""
 
     low: float | None
-    """None if it cannot be estimated."""
+    """Both ends are None if it cannot be estimated."""
     high: float | None
     method: str
-    """As in `Interval`."""
+    """How it was computed, as in `Interval`."""
 
 
 def board_intervals(

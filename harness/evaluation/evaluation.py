@@ -114,7 +114,7 @@ class SweepChoice:
     """The one of `alike` that costs the fewest dollars; None if several do, or if a
     price is unknown."""
     edges: tuple[GridEdge, ...] = ()
-    """Where the chosen configuration is at the edge of the grid."""
+    """The axes on which the chosen configuration is at the edge of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +214,10 @@ class Evaluation(BaseModel):
     judged_shares: Mapping[str, float] = {}
     """Retriever -> share of its first hits with a label, as in `Scores`."""
     abstention: Abstention | None = None
-    """None if no query is declared to have no answer."""
+    """How scores separate queries without an answer; None if none is declared so."""
     ceilings: Ceilings | None = None
-    """None with fewer than two retrievers, without labels, or if every score is 0.
-
-    Also if there is a measure of which less is better.
+    """None with fewer than two retrievers, without a relevant document, if every score
+    is 0, or if there is a measure of which less is better.
     """
     warnings: tuple[StoredWarning, ...] = ()
     """The most serious first."""

@@ -35,9 +35,9 @@ class LabelledScores(NamedTuple):
     label: str
     scores: Scores
     manifest: Manifest | None
-    """Its configurations, by which a retriever is recognised under another name.
+    """The configurations by which a retriever is recognised under another name.
 
-    None: only by its name.
+    None: it is recognised only by its name.
     """
 
     @property

@@ -49,7 +49,7 @@ class Reason(Enum):
     NO_QUERY_DIFFERS = "no query differs"
     """The scores are the same on every query."""
     UNDEFINED = "undefined"
-    """The t-test of differences that are all equal."""
+    """The t-test has no standard error, as of differences that are all equal."""
     TOO_FEW = "too few"
     """The smallest p that the differing queries could give is above the level."""
     NOT_SHOWN = "not shown"
@@ -185,7 +185,7 @@ class Comparison:
     """
     finding: Finding
     role: TestRole
-    """"confirmatory" on the primary measure, else "exploratory"."""
+    """Its role: "confirmatory" on the primary measure, else "exploratory"."""
     p_minimum_adjusted: float | None
     """The smallest possible adjusted p, the others as observed; None for the t-test."""
     p_randomization: float
@@ -256,7 +256,7 @@ class TestRow:
     __test__ = False  # pytest: a row, no test class
 
     family: str
-    """"equivalence", "rerank uplift", "sweep", or a property that makes slices."""
+    """The family: "equivalence", "rerank uplift", "sweep", or a property of slices."""
     measure: str
     a: str
     b: str

@@ -241,7 +241,7 @@ class NoSharedWord:
     queries: float
     """All queries."""
     query_ids: tuple[str, ...]
-    """Those for which nothing is found."""
+    """The queries for which nothing is found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,10 @@ def passage_value(
     of passages of relevant documents / tokens of the context. nDCG: each document has
     its gain once, at the rank of its first passage; the ideal has the relevant
     documents in order of gain, one a rank, at most one for each token. With
-    `unit='chars'`, and for IoU, characters are counted by unions: R = both / labelled,
-    P = both / returned, IoU = both / either. Source: the last three are Smith &
-    Troynikov (2024), whose precision and IoU count a character twice where passages
-    overlap; ours do not.
+    `unit='chars'`, and for IoU, characters are counted by unions, the labelled ones in
+    relevant documents: R = both / labelled, P = both / returned, IoU = both / either.
+    Source: the last three are Smith & Troynikov (2024), whose precision and IoU count a
+    character twice where passages overlap; ours do not.
 
     >>> from harness.measures import parse_measure
     >>> passages = [Passage("a", 0, 40, 10, 0.9), Passage("x", 0, 80, 20, 0.8)]

@@ -239,7 +239,7 @@ def _cell_error(row: int, column: str, cell: Any) -> ValueError:
 def _refuse_negative_amounts(
     columns: Mapping[str, Sequence[Any]], schema: TableSchema
 ) -> None:
-    """Refuse counts that are not whole numbers from 0, and amounts that are not finite.
+    """Refuse counts and amounts that are below 0 or not finite, and counts in part.
 
     Raises:
         ValueError: there are any.

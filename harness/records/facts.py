@@ -1,4 +1,4 @@
-"""Facts in a manifest about the judge, about each retriever."""
+"""Facts in a manifest about a judge or a retriever."""
 
 from __future__ import annotations
 

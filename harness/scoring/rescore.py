@@ -199,7 +199,7 @@ def stored_claims(
 def relevance_by_rule(
     results: Results, grade_rule: str | None = None
 ) -> RelevanceConfig:
-    """Return the grade rule of an experiment, or another instead.
+    """Return the grade rule of an experiment, or another instead, with linear gain.
 
     Args:
         results: the folder of the experiment.

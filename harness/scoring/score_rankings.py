@@ -88,7 +88,7 @@ class ScoringSetup(NamedTuple):
     primary: Measure
     labels: GradedLabels
     units: QueryUnits
-    """Of the graded queries, sorted by id."""
+    """The clusters and weights of the graded queries, sorted by id."""
 
 
 def score_rankings(
