@@ -226,7 +226,7 @@ def approximate_retrievers(results: Results) -> tuple[str, ...]:
 
 
 def _share_of_recurring_hits(earlier: Results, again: Results, retriever: str) -> float:
-    """The share of a retriever's first hits that it returned again."""
+    """The share of a retriever's first hits that it returned again; 1 without a hit."""
     rankings_now = again.rankings(retriever)
     total = 0
     recurring = 0

@@ -36,7 +36,9 @@ class JudgingForecast(NamedTuple):
     calls: int | None
     """Number of requests of all tasks; None for a local judge."""
     tokens: int | None
+    """The tokens of these requests, likewise."""
     usd: float | None
+    """Their dollars, likewise; None also if the price is unknown."""
 
 
 def forecast_judging(

@@ -20,7 +20,7 @@ from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import Floats
 from harness.stats.intervals import wilson_interval
 from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_area
-from harness.stats.units import cluster_units, single_units
+from harness.stats.units import Units, cluster_units, single_units
 from retrievers.types import Query, Ranking
 
 
@@ -71,7 +71,7 @@ class AbstentionPair:
     p_value: float | None
     """None with fewer than 5 queries (or clusters) of either kind."""
     p_adjusted: float | None
-    """The p corrected by Holm over the pairs."""
+    """The p corrected by Holm over the pairs; None likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +156,9 @@ def evaluate_abstention(
                 for query_id in answerable
             ]
         )
-    units = _roc_units(
-        [queries[query_id] for query_id in answerable],
-        [queries[query_id] for query_id in unanswerable],
-        cluster,
+    units = RocUnits(
+        _units([queries[query_id] for query_id in answerable], cluster),
+        _units([queries[query_id] for query_id in unanswerable], cluster),
     )
     thresholds = tuple(
         _threshold(
@@ -172,18 +171,13 @@ def evaluate_abstention(
     )
 
 
-def _roc_units(
-    answerable: Sequence[Query], unanswerable: Sequence[Query], cluster: str | None
-) -> RocUnits:
-    """Return the clusters of each kind of queries, which count as one observation each.
-
-    They are found together, since only one kind may have the declared field.
-    """
-    clusters = query_clusters([*answerable, *unanswerable], cluster)
-    m = len(answerable)
+def _units(queries: Sequence[Query], cluster: str | None) -> Units:
+    """Return the clusters of queries, which count as one observation each."""
+    # Only queries of the other kind may have the field.
+    clusters = query_clusters(queries, cluster, is_checked=True)
     if clusters is None:
-        return RocUnits(single_units(m), single_units(len(unanswerable)))
-    return RocUnits(cluster_units(clusters[:m]), cluster_units(clusters[m:]))
+        return single_units(len(queries))
+    return cluster_units(clusters)
 
 
 def _compare_areas(

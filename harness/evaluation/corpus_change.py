@@ -51,7 +51,7 @@ class ChangedRetriever(NamedTuple):
     """The comparison of the state after (a) with the state before (b)."""
     labels: StateLabels
     reason: LabelReason | None
-    """Why the difference is undecided, if labels are missing."""
+    """Why missing labels leave the difference undecided; None if they do not."""
     displaced: int
     """How many queries lost a relevant document among their first hits to a new one.
 

@@ -57,7 +57,7 @@ class RetrieverCost(NamedTuple):
 
     @property
     def p50(self) -> float | None:
-        """Sum of the stages' medians, which stands for the median of a query."""
+        """Sum of the stages' medians, which stands for a query's; None if untimed."""
         return math.fsum(stage.p50 for stage in self.stages) if self.stages else None
 
     @property

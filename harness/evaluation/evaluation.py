@@ -193,7 +193,8 @@ class Evaluation(BaseModel):
     queries_needed: Mapping[str, int | None]
     """Retriever neither worse nor as good -> how many queries show `difference`.
 
-    Clusters, if there are any. None if too few differ to know.
+    Clusters, if there are any. As `power.queries_needed` returns them: None if too few
+    differ to know, and 1,000,001 if a million are not enough.
     """
     measured: bool
     """False if every score is 0: then there is no verdict."""
@@ -208,7 +209,7 @@ class Evaluation(BaseModel):
     undeclared: tuple[str, ...] = ()
     """Choices made after the run, such as another measure; then nothing is chosen."""
     sweep: SweepChoice | None = None
-    """The choice among many configurations, if the experiment has a sweep."""
+    """The choice among many configurations; None without a sweep."""
     trial_means: Mapping[str, tuple[float, ...]] = {}
     """Retriever -> its mean on the primary measure in each trial, if it has several."""
     judged_shares: Mapping[str, float] = {}

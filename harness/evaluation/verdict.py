@@ -99,7 +99,7 @@ class VerdictInput(NamedTuple):
     sign: int
     """The sign of the tested difference, a - b: -1, 0 or 1."""
     reason: Reason | None
-    """The reason that is known before any test.
+    """The reason that is known before any test; None if there is none.
 
     NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED.
     """
@@ -199,7 +199,7 @@ class Comparison:
     p_wilcoxon: float | None
     """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None
-    """`p_wilcoxon`, corrected like the p of the deciding test."""
+    """`p_wilcoxon`, corrected like the p of the deciding test; None likewise."""
 
     @property
     def verdict(self) -> Verdict:
@@ -208,7 +208,7 @@ class Comparison:
 
     @property
     def reason(self) -> Reason | None:
-        """Why it is undecided, or equivalent."""
+        """Why it is undecided, or equivalent: `Finding.reason`."""
         return self.finding.reason
 
     @property

@@ -75,7 +75,7 @@ class Measure:
 
     @property
     def tokens(self) -> int | None:
-        """The tokens of a context, within which passages count; None if all do."""
+        """The most tokens of passages that count; None without such a limit."""
         tokens = self.get("tokens")
         return None if tokens is None else int(tokens)
 

@@ -143,7 +143,7 @@ def _is_undefined(number: Any) -> bool:
 
 
 def _text_cells(texts: Iterable[Any]) -> list[Any]:
-    """Return the cells of a column of texts; each distinct one is escaped once."""
+    """Return the escaped cells of a column of texts; what is no text is empty."""
     text_list = list(texts)
     cell_of = {
         text: escape_cell(text) if isinstance(text, str) else None

@@ -61,7 +61,12 @@ def rescore(
         measures=tuple(measures),
         primary=measures[0],
         labels=graded,
-        units=query_units(queries_in_score_order, declared.cluster, declared.weight),
+        units=query_units(
+            queries_in_score_order,
+            declared.cluster,
+            declared.weight,
+            is_checked=True,
+        ),
     )
     trials = {
         retriever: partial(results.trials, retriever)
