@@ -46,7 +46,7 @@ def forecast_judging(
 ) -> JudgingForecast:
     """Forecast the judging by a dry run.
 
-    Nothing is sent, no model is loaded, the folder is unchanged.
+    No judge is asked, no model is loaded, the folder is unchanged.
 
     Args:
         experiment: the file, which names the data set and the judge.

@@ -89,7 +89,10 @@ def _binary_intervals(
     family: Sequence[Contrast],
     settings: Settings,
 ) -> list[Interval]:
-    """Return intervals of a 0/1 measure, at the level of a single wider interval."""
+    """Return intervals of a 0/1 measure.
+
+    Their level is that at which one t interval is as wide as the simultaneous ones.
+    """
     table = np.column_stack([*scores.values[scores.primary].values()])
     quantile = simultaneous_quantile(
         table, scores.units, family, level=settings.level, seed=settings.seed

@@ -33,9 +33,9 @@ def passage_value(
 ) -> float:
     """Score the passages of one query, before they are collapsed to documents.
 
-    The context is the first `cutoff` passages, or with `tokens=` those down to the
-    first that does not fit. Range 0 to 1. Ties: score, then document and passage,
-    descending. Unjudged documents: not relevant. Nothing returned: 0.
+    The context is the first `cutoff` passages, or with `tokens=` those before the first
+    that does not fit. Range 0 to 1. Ties: score, then document and passage, descending.
+    Unjudged documents: not relevant. Nothing returned: 0.
 
     R: relevant documents with a passage in the context / all relevant ones. P: tokens
     of passages of relevant documents / tokens of the context. nDCG: each document has
@@ -71,7 +71,7 @@ def passage_value(
 
 
 def take_context(measure: Measure, passages: Sequence[Passage]) -> Sequence[Passage]:
-    """Return the first passages, down to the cutoff or the first that does not fit."""
+    """Return the first passages: to the cutoff, or before one that exceeds `tokens`."""
     if measure.tokens is None:
         return passages[: measure.cutoff]
     tokens = 0

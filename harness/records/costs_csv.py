@@ -23,6 +23,7 @@ class CostRow(NamedTuple):
     retriever: str
     """Its name; "" for a stage that serves all retrievers at once, such as "judge"."""
     stage: str
+    """A part of its work, such as "embed-queries" or "search"."""
     calls: int
     """Requests that were sent."""
     texts: int

@@ -27,7 +27,7 @@ ESCAPED_FORMULA = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!])
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
-"""Texts whose empty cell is the empty text; in other columns it is NaN."""
+"""Columns of texts whose empty cell is the empty text; in others it is NaN."""
 NUMBER_COLUMNS = frozenset(
     {
         "value",
@@ -239,7 +239,7 @@ def _cell_error(row: int, column: str, cell: Any) -> ValueError:
 def _refuse_negative_amounts(
     columns: Mapping[str, Sequence[Any]], schema: TableSchema
 ) -> None:
-    """Refuse counts and amounts that are below 0 or not finite, and counts in part.
+    """Refuse numbers that are below 0 or not finite, and counts with a fraction.
 
     Raises:
         ValueError: there are any.

@@ -1,4 +1,4 @@
-"""Lines of JSON in new text files."""
+"""Lines of JSON in text files."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
