@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MIN_LONG_NAME = 16
-"""The longest of the names has more characters if their prefix is set once."""
-MIN_PREFIX = 5
-"""A prefix that is set once has more characters."""
+MAX_SHORT_NAME = 16
+"""Characters of the longest name up to which no prefix is set once for all."""
+MAX_SHORT_PREFIX = 5
+"""Characters of a prefix up to which it is not set once for all."""
 WORD_MARKS = "-_/.: "
 """Characters between the words of a name."""
 MINUS_SIGN = "\N{MINUS SIGN}"
@@ -34,7 +34,7 @@ class PDigits(NamedTuple):
     """A p-value with three digits."""
 
     digits: str
-    """"<" if only a bound is given."""
+    """The digits; "<" if only a bound is given."""
     power: int
     """The power of ten; 0 if none is written."""
 
@@ -167,12 +167,12 @@ def common_prefix(names: Sequence[str]) -> str:
     >>> common_prefix(["ab", "ac"])
     ''
     """
-    if len(names) <= 2 or max(len(name) for name in names) <= MIN_LONG_NAME:
+    if len(names) <= 2 or max(len(name) for name in names) <= MAX_SHORT_NAME:
         return ""
     # Character by character is what is meant.
     common = os.path.commonprefix(list(names))  # noqa: RUF071
     end = max(common.rfind(mark) for mark in WORD_MARKS) + 1
-    return common[:end] if end > MIN_PREFIX else ""
+    return common[:end] if end > MAX_SHORT_PREFIX else ""
 
 
 def percent_text(share: float, digits: int = 3) -> str:

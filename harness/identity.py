@@ -28,7 +28,7 @@ class RunIdentity(NamedTuple):
     experiment: RawTable
     """The experiment as it was written, without `report`."""
     data_digest: str
-    """Of documents, queries and labels: `Dataset.digest`."""
+    """The digest of documents, queries and labels: `Dataset.digest`."""
 
 
 def run_identity(experiment: RawTable, data_digest: str) -> RunIdentity:

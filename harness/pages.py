@@ -28,8 +28,8 @@ C0 controls have pictures (U+2400 and up), all others the replacement character.
 """
 
 OVERVIEW_MARK = '<meta name="generator" content="retriever-harness overview">'
-"""By which the page over many results is known: no other is written over, and it is not
-a document of a data set.
+"""The element that marks a page over many results: only such a page is written over,
+and it is not a document of a data set.
 """
 OVERVIEW_HEAD_BYTES = 500
 """Bytes of a page within which it names what made it."""

@@ -33,7 +33,7 @@ class VersionChange:
 
     package: str
     before: str
-    """"absent" if it was not installed."""
+    """The earlier version; "absent" if it was not installed."""
     now: str
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Reproduction:
     """Largest difference of the mean of a retriever that searches exactly."""
     versions: tuple[VersionChange, ...]
     approximate: Mapping[str, float] = field(default_factory=dict)
-    """Retriever with an approximate index -> share of its first hits that recur."""
+    """Retriever of `approximate_retrievers` -> share of its first hits that recur."""
 
 
 def reproduce(
@@ -226,7 +226,7 @@ def approximate_retrievers(results: Results) -> tuple[str, ...]:
 
 
 def _share_of_recurring_hits(earlier: Results, again: Results, retriever: str) -> float:
-    """The share of a retriever's first hits that it returned again."""
+    """The share of a retriever's first hits that it returned again; 1 without a hit."""
     rankings_now = again.rankings(retriever)
     total = 0
     recurring = 0

@@ -79,7 +79,7 @@ class ClaimsForecast(NamedTuple):
     """The forecast of a run's judging."""
 
     judge: JudgeIdentity
-    """What every verdict has of it."""
+    """The judge as each of its verdicts is stored with it."""
     pairs: int
     """Number of pairs of a claim and a document."""
     requests: ChatForecast

@@ -96,7 +96,7 @@ class ModelJudge:
             self.name += f", first {longest} tokens"
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
-        """The verdict on each pair; a request has five claims about one passage."""
+        """The verdict on each pair; a request is about one passage."""
         passages = MarkedTexts("PASSAGE", [pair.text for pair in pairs])
         claims = MarkedTexts("CLAIM", [pair.claim for pair in pairs])
         batches = self._batches_by_text(VERDICTS_PROMPT, passages, claims)

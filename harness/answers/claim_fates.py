@@ -185,7 +185,7 @@ class ClaimsSection:
     shares: Mapping[str, list[FateShare]]
     """System -> the share of each fate."""
     answers: list[QueryAnswers]
-    """Those to queries that lost the most claims."""
+    """The answers to the queries that lost the most claims."""
     left: int
     """Number of queries that are not shown."""
 

@@ -24,7 +24,8 @@ from retrievers.meter import Meter
 class JudgingForecast(NamedTuple):
     """The forecast of judging, all tasks together.
 
-    A text whose claims are unknown is assumed to have five.
+    A text whose claims are unknown is assumed to have five for a chat model, and none
+    for a local judge.
     """
 
     judge: str
@@ -35,7 +36,9 @@ class JudgingForecast(NamedTuple):
     calls: int | None
     """Number of requests of all tasks; None for a local judge."""
     tokens: int | None
+    """The tokens of these requests, likewise."""
     usd: float | None
+    """Their dollars, likewise; None also if the price is unknown."""
 
 
 def forecast_judging(
@@ -43,7 +46,7 @@ def forecast_judging(
 ) -> JudgingForecast:
     """Forecast the judging by a dry run.
 
-    Nothing is sent, no model is loaded, the folder is unchanged.
+    No judge is asked, no model is loaded, the folder is unchanged.
 
     Args:
         experiment: the file, which names the data set and the judge.

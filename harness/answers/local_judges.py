@@ -66,8 +66,7 @@ class LexicalJudge(UnpromptedJudge):
     """Compares words.
 
     A claim is entailed if the passage has at least `threshold` of its distinct BM25
-    tokens, else neutral. A sentence helps if it has half of the query's distinct
-    tokens.
+    tokens, else neutral. A sentence helps if it has at least half of the query's.
     """
 
     def __init__(self, *, threshold: float = LEXICAL_THRESHOLD) -> None:
@@ -127,9 +126,9 @@ NLI_VERDICTS: Mapping[str, EntailmentWord] = {
 class NliJudge(UnpromptedJudge):
     """A model for natural language inference gives the verdicts.
 
-    A claim is entailed, or contradicted, if the model gives that at least the
-    probability `threshold`. A sentence helps if the model finds that the query follows
-    from it, for which such models were not trained.
+    A claim is entailed, or contradicted (the likelier of the two), if the model gives
+    that at least the probability `threshold`. A sentence helps if the model finds that
+    the query follows from it, for which such models were not trained.
     """
 
     def __init__(

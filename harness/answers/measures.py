@@ -189,7 +189,7 @@ def _context_relevancy(measured: MeasuredCase) -> float | None:
 def _context_relevance(measured: MeasuredCase) -> float | None:
     """The mean of the readable ratings of two prompts, halved, then over contexts.
 
-    Undefined without a rating.
+    Contexts without a rating do not count; undefined if none has one.
     """
     case = measured.case
     relevances: list[float] = []

@@ -2,7 +2,8 @@
 
 Checked against `computation.py` of the project (amazon-science/RAGChecker, commit of
 December 2024). There a measure with a zero divisor is 0, so an empty answer has perfect
-hallucination; here it is undefined (None). So is a measure with an unknown verdict.
+hallucination; here it is undefined (None). So is one that an unknown verdict could
+change.
 """
 
 from collections.abc import Sequence

@@ -78,7 +78,7 @@ def judge_hits(
     record = JudgeRecord(
         judge=identity.judge,
         prompt=identity.prompt,
-        depth=depth or None,
+        depth=depth,
         counts=None,
     )
     try:

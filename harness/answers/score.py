@@ -134,8 +134,9 @@ class AnswerScoringOptions(NamedTuple):
     measures: tuple[str, ...] = ()
     """The first decides; by default all that are defined."""
     baseline: str | None = None
+    """The system that each other is compared with; None compares all pairs."""
     tokenizer: str | None = None
-    """None: by the script of the reference answers."""
+    """The tokenizer; None: the one for the script of the reference answers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

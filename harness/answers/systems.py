@@ -1,8 +1,8 @@
 """The answers of systems.
 
-A line has `query_id`, `response`, `contexts` (a list of `{id, text}` in the order of
-the prompt) and, if marks such as [1] are not citations of contexts, `citations`, which
-no measure uses.
+A line has `query_id`, `response`, `contexts` (a list of `{id, text}`, or of texts, in
+the order of the prompt) and, if marks such as [1] are not citations of contexts,
+`citations`, which no measure uses.
 """
 
 import re
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     """A system's answer to one query."""
 
     response: str = ""
-    """The response without citation marks."""
+    """The response, without marks that are citations of its contexts."""
     contexts: tuple[Context, ...] = ()
 
 
@@ -47,7 +47,7 @@ class System(NamedTuple):
 
     name: str
     answers: Mapping[str, Answer]
-    """By query id."""
+    """Query id -> answer."""
 
     def answer(self, query_id: str) -> Answer:
         """The answer to a query, or an empty one."""

@@ -71,7 +71,7 @@ class AbstentionPair:
     p_value: float | None
     """None with fewer than 5 queries (or clusters) of either kind."""
     p_adjusted: float | None
-    """The p corrected by Holm over the pairs."""
+    """The p corrected by Holm over the pairs; None likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ class Abstention:
     unanswerable: int
     """How many have none."""
     floors: tuple[ScoreThreshold, ...]
-    """Of each retriever."""
+    """The threshold of each retriever."""
     pairs: tuple[AbstentionPair, ...]
-    """Of each two retrievers."""
+    """The areas of each two retrievers."""
 
 
 LOST_SUCCESS_SHARE = 0.05
@@ -173,7 +173,8 @@ def evaluate_abstention(
 
 def _units(queries: Sequence[Query], cluster: str | None) -> Units:
     """Return the clusters of queries, which count as one observation each."""
-    clusters = query_clusters(queries, cluster)
+    # Only queries of the other kind may have the field.
+    clusters = query_clusters(queries, cluster, is_checked=True)
     if clusters is None:
         return single_units(len(queries))
     return cluster_units(clusters)

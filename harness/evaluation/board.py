@@ -102,7 +102,7 @@ class Board:
 
     @property
     def largest_single_p(self) -> float | None:
-        """The largest of the uncorrected p that alone show a row worse."""
+        """The largest uncorrected p that alone shows a row worse; None if none does."""
         single = [row.p_single for row in self.rows if row.p_single is not None]
         return max(single, default=None)
 

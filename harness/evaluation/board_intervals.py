@@ -26,10 +26,10 @@ class BoardInterval:
     """The interval of one row; all rows' intervals hold at once."""
 
     low: float | None
-    """None if it cannot be estimated."""
+    """Both ends are None if it cannot be estimated."""
     high: float | None
     method: str
-    """As in `Interval`."""
+    """How it was computed, as in `Interval`."""
 
 
 def board_intervals(
@@ -89,7 +89,10 @@ def _binary_intervals(
     family: Sequence[Contrast],
     settings: Settings,
 ) -> list[Interval]:
-    """Return intervals of a 0/1 measure, at the level of a single wider interval."""
+    """Return intervals of a 0/1 measure.
+
+    Their level is that at which one t interval is as wide as the simultaneous ones.
+    """
     table = np.column_stack([*scores.values[scores.primary].values()])
     quantile = simultaneous_quantile(
         table, scores.units, family, level=settings.level, seed=settings.seed

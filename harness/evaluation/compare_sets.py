@@ -66,7 +66,7 @@ def compare_set_folders(
     baseline: str | None,
     settings: Settings,
 ) -> SharedSetsComparison:
-    """Compare the retrievers of several such folders on the data sets that they share.
+    """Compare retrievers of several folders of sets, on the sets that they share.
 
     Args:
         folders: each with results of several data sets.

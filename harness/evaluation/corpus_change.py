@@ -51,11 +51,11 @@ class ChangedRetriever(NamedTuple):
     """The comparison of the state after (a) with the state before (b)."""
     labels: StateLabels
     reason: LabelReason | None
-    """Why the difference is undecided, if labels are missing."""
+    """Why missing labels leave the difference undecided; None if they do not."""
     displaced: int
-    """How many queries lost a relevant document among their first hits to a new one.
+    """How many queries lost a relevant first hit to a new document.
 
-    The new one is irrelevant.
+    The new one is irrelevant, or has no label.
     """
 
     @property
@@ -285,7 +285,9 @@ def _count_displaced(
     relevant: dict[str, frozenset[str]],
     new_documents: AbstractSet[str],
 ) -> int:
-    """Count the queries that lost a relevant document to a new, irrelevant one.
+    """Count the queries that lost a relevant document while a new one came in.
+
+    The new one is irrelevant, or has no label.
 
     Args:
         before: query id -> the first hits in the earlier state.

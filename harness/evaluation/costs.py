@@ -40,11 +40,11 @@ class RetrieverCost(NamedTuple):
     usd_per_million: float | None
     """Dollars for a million queries."""
     stages: tuple[StagePercentiles, ...]
-    """Stages of a query, if latency was measured."""
+    """Stages of a query; empty without latency."""
     measured_at: str
     """When the last of the stages was timed; "" without latency."""
     seconds: float
-    """Wall time of all stages but that of measuring latency, in the same run."""
+    """Wall time of all stages but that of measuring latency, in the run of `usd`."""
     vector_bytes: float | None
     """Bytes that searching its vectors needs in memory; 0 without vectors.
 
@@ -57,7 +57,7 @@ class RetrieverCost(NamedTuple):
 
     @property
     def p50(self) -> float | None:
-        """Sum of the stages' medians, which stands for the median of a query."""
+        """Sum of the stages' medians, which stands for a query's; None if untimed."""
         return math.fsum(stage.p50 for stage in self.stages) if self.stages else None
 
     @property
@@ -110,7 +110,7 @@ def price_points(manifest: Manifest, costs: Iterable[CostRow]) -> dict[str, Pric
 def cheapest_of(prices: Mapping[str, float | None]) -> str | None:
     """Return the retriever with the lowest price.
 
-    None if two have it, or if a price is unknown.
+    None if several have it, if a price is unknown, or without prices.
 
     Args:
         prices: retriever -> dollars for a million queries.
@@ -201,7 +201,7 @@ def _price_keys(rows: Sequence[CostRow], manifest: Manifest) -> Iterator[str]:
 def _is_from_cache(rows: Sequence[CostRow], manifest: Manifest) -> bool:
     """Whether nothing was timed because the cache had all of a stage of queries.
 
-    With a table of latency, what is missing was not asked for, or failed.
+    With a table of latency, what is missing was switched off (`sample = 0`), or failed.
     """
     if "latency" in manifest.experiment.options:
         return False

@@ -114,7 +114,7 @@ class SweepChoice:
     """The one of `alike` that costs the fewest dollars; None if several do, or if a
     price is unknown."""
     edges: tuple[GridEdge, ...] = ()
-    """Where the chosen configuration is at the edge of the grid."""
+    """The axes on which the chosen configuration is at the edge of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,8 @@ class Evaluation(BaseModel):
     queries_needed: Mapping[str, int | None]
     """Retriever neither worse nor as good -> how many queries show `difference`.
 
-    Clusters, if there are any. None if too few differ to know.
+    Clusters, if there are any. As `power.queries_needed` returns them: None if too few
+    differ to know, and 1,000,001 if a million are not enough.
     """
     measured: bool
     """False if every score is 0: then there is no verdict."""
@@ -208,17 +209,16 @@ class Evaluation(BaseModel):
     undeclared: tuple[str, ...] = ()
     """Choices made after the run, such as another measure; then nothing is chosen."""
     sweep: SweepChoice | None = None
-    """The choice among many configurations, if the experiment has a sweep."""
+    """The choice among many configurations; None without a sweep."""
     trial_means: Mapping[str, tuple[float, ...]] = {}
     """Retriever -> its mean on the primary measure in each trial, if it has several."""
     judged_shares: Mapping[str, float] = {}
     """Retriever -> share of its first hits with a label, as in `Scores`."""
     abstention: Abstention | None = None
-    """None if no query is declared to have no answer."""
+    """How scores separate queries without an answer; None if none is declared so."""
     ceilings: Ceilings | None = None
-    """None with fewer than two retrievers, without labels, or if every score is 0.
-
-    Also if there is a measure of which less is better.
+    """None with fewer than two retrievers, without a relevant document, if every score
+    is 0, or if there is a measure of which less is better.
     """
     warnings: tuple[StoredWarning, ...] = ()
     """The most serious first."""

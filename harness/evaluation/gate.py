@@ -53,6 +53,7 @@ from retrievers.errors import InputError, NotConfirmed, Problem, did_you_mean
 
 CHALLENGER_ARM = "challenger"
 BASELINE_ARM = "baseline"
+"""The names of the two retrievers in the scores that a gate tests."""
 
 
 class RetrieversFailed(NotConfirmed):
@@ -484,7 +485,7 @@ class Gate:
     has_equal_weights: bool
     """False if queries are weighted: few heavy ones may then decide."""
     label_reason: LabelReason | None = None
-    """Why nothing is shown of two states of a corpus, if labels are missing."""
+    """Why missing labels may explain the change between two states; None if not."""
     to_label: int = 0
     """How many pairs of a query and a new document in its first hits have no label."""
     pool_command: str = ""

@@ -35,9 +35,9 @@ class LabelledScores(NamedTuple):
     label: str
     scores: Scores
     manifest: Manifest | None
-    """Its configurations, by which a retriever is recognised under another name.
+    """The configurations by which a retriever is recognised under another name.
 
-    None: only by its name.
+    None: it is recognised only by its name.
     """
 
     @property
@@ -58,7 +58,7 @@ class FolderRetriever(NamedTuple):
     folder: LabelledScores
     name: str
     identity: str
-    """Equal for the same retriever under another name."""
+    """A text that is equal for one configuration; without a manifest, its name."""
 
 
 def score_folders(
@@ -160,9 +160,9 @@ def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores
     """Join the retrievers of several folders into one table, each with its own name.
 
     If two have the same name, the folder's label comes before it. Retrievers of one
-    name, or of one configuration, with the same first hits and the same scores are one
-    retriever, queried twice: it occurs once, by its first name, since every further
-    pair makes all tests weaker. (Unless nothing would be left to compare.)
+    identity with the same first hits and the same scores are one retriever, queried
+    twice: it occurs once, by its first name, since every further pair makes all tests
+    weaker. (Unless nothing would be left to compare.)
 
     Args:
         folders: the scores of each, on the same queries and measures.

@@ -99,7 +99,7 @@ class SliceName:
 
 
 def limit_form(limit: float) -> str:
-    """Return the format of a limit: four digits, or a whole number from 1,000 on."""
+    """Return the format of a limit: whole if it is, or from 1,000 on; else 4 digits."""
     return ".0f" if abs(limit) >= 1000 or limit == int(limit) else ".4g"
 
 

@@ -203,8 +203,8 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 def _returned_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield warnings about queries without hits, with equal scores, or rising ones."""
-    # "2 of 40 queries": the dataset counts queries with labels only, but notes name any
-    # query that was searched. So the total is raised where notes name more than it.
+    # "2 of 40 queries": 40 were searched, but notes name any query of a saved run. So
+    # the total is raised where notes name more than it.
     queries = manifest.dataset.queries
     dataset = manifest.ledger.dataset
     unscored = {

@@ -39,7 +39,7 @@ class PairOnSets:
     p_value: float
     """Two-sided p on these sets: signs are flipped within them."""
     p_adjusted: float
-    """The p corrected over all pairs."""
+    """The p corrected over the compared pairs."""
     method: str
     """How `p_value` was computed, as in `FlipTest`."""
     verdict: Verdict

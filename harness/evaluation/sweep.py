@@ -96,7 +96,7 @@ def choose_configuration(
 
 
 def _cheapest(alike: Sequence[str], prices: RetrieverPrices) -> str | None:
-    """Return the configuration that costs the fewest dollars, if one alone does."""
+    """Return the configuration that costs the fewest dollars; see `cheapest_of`."""
     return cheapest_of(
         {name: prices.get(name, NO_PRICE).usd_per_million for name in alike}
     )

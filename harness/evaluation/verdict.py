@@ -49,7 +49,7 @@ class Reason(Enum):
     NO_QUERY_DIFFERS = "no query differs"
     """The scores are the same on every query."""
     UNDEFINED = "undefined"
-    """The t-test of differences that are all equal."""
+    """The t-test has no standard error, as of differences that are all equal."""
     TOO_FEW = "too few"
     """The smallest p that the differing queries could give is above the level."""
     NOT_SHOWN = "not shown"
@@ -99,7 +99,7 @@ class VerdictInput(NamedTuple):
     sign: int
     """The sign of the tested difference, a - b: -1, 0 or 1."""
     reason: Reason | None
-    """The reason that is known before any test.
+    """The reason that is known before any test; None if there is none.
 
     NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED.
     """
@@ -185,7 +185,7 @@ class Comparison:
     """
     finding: Finding
     role: TestRole
-    """"confirmatory" on the primary measure, else "exploratory"."""
+    """Its role: "confirmatory" on the primary measure, else "exploratory"."""
     p_minimum_adjusted: float | None
     """The smallest possible adjusted p, the others as observed; None for the t-test."""
     p_randomization: float
@@ -199,7 +199,7 @@ class Comparison:
     p_wilcoxon: float | None
     """The two-sided p of the signed-rank test; None with weights."""
     p_wilcoxon_adjusted: float | None
-    """`p_wilcoxon`, corrected like the p of the deciding test."""
+    """`p_wilcoxon`, corrected like the p of the deciding test; None likewise."""
 
     @property
     def verdict(self) -> Verdict:
@@ -208,7 +208,7 @@ class Comparison:
 
     @property
     def reason(self) -> Reason | None:
-        """Why it is undecided, or equivalent."""
+        """Why it is undecided, or equivalent: `Finding.reason`."""
         return self.finding.reason
 
     @property
@@ -256,7 +256,7 @@ class TestRow:
     __test__ = False  # pytest: a row, no test class
 
     family: str
-    """"equivalence", "rerank uplift", "sweep", or a property that makes slices."""
+    """The family: "equivalence", "rerank uplift", "sweep", or a property of slices."""
     measure: str
     a: str
     b: str

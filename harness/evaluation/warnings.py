@@ -206,7 +206,7 @@ class NoHits:
 
 @dataclass(frozen=True, slots=True)
 class TiedRun:
-    """All hits of queries have one score in a saved run."""
+    """A saved run or a service gives all hits of queries one score."""
 
     kind: ClassVar = WarningKind.TIED_RUN
     stored: ClassVar = StoredFields(("retriever",), ("tied", "queries"))
@@ -241,7 +241,7 @@ class NoSharedWord:
     queries: float
     """All queries."""
     query_ids: tuple[str, ...]
-    """Those for which nothing is found."""
+    """The queries for which nothing is found."""
 
 
 @dataclass(frozen=True, slots=True)

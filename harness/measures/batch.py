@@ -46,17 +46,17 @@ class Batch:
         return self._compute_once(("R", rel), lambda: (self.judged >= rel).sum(axis=1))
 
     def hits(self, rel: int) -> Bools:
-        """(n, depth): whether the document at a rank has at least grade `rel`."""
+        """(n, depth): whether a document is a hit, of at least grade `rel`, by rank."""
         return self._compute_once(("hits", rel), lambda: self.grades >= rel)
 
     def hits_so_far(self, rel: int) -> Ints:
-        """(n, depth): relevant documents down to each rank."""
+        """(n, depth): how many hits there are down to each rank."""
         return self._compute_once(
             ("so far", rel), lambda: np.cumsum(self.hits(rel), axis=1, dtype=np.int32)
         )
 
     def hits_within(self, rel: int, cutoff: int | None) -> Ints:
-        """(n,): relevant documents among the first `cutoff`."""
+        """(n,): how many hits are among the first `cutoff` documents."""
         return self.value_at(self.hits_so_far(rel), cutoff)
 
     def precisions_so_far(self, rel: int) -> Floats:
@@ -148,7 +148,7 @@ def batch_in_order(
 
 def batch_by_score(
     judgments: Sequence[Mapping[str, int]],
-    hits: Sequence[Mapping[str, float]],
+    retrieved: Sequence[Mapping[str, float]],
     largest: int,
     *,
     single: bool,
@@ -161,7 +161,7 @@ def batch_by_score(
 
     Args:
         judgments: document id -> grade, for each query.
-        hits: document id -> score, for each query.
+        retrieved: document id -> score, for each query.
         largest: the largest grade of the whole qrels.
         single: scores are compared as 32-bit floats, as trec_eval 9.0.8 does, else as
             doubles.
@@ -169,21 +169,19 @@ def batch_by_score(
     Raises:
         InputError: a score is not finite.
     """
-    lengths = _lengths(hits)
-    scores = _flatten((query_hits.values() for query_hits in hits), np.float64)
+    lengths = _lengths(retrieved)
+    scores = _flatten((scored.values() for scored in retrieved), np.float64)
     if not np.isfinite(scores).all():
         raise InputError("a score is not a finite number")
-    judged_hits = _find_judged_hits(judgments, hits, scores)
+    labels = _find_retrieved_labels(judgments, retrieved, scores)
     table = _pad(_sort_keys(scores, single=single), lengths, np.inf)
-    rows = judged_hits.rows
-    ranks, tied = _ranks_in_rows(
-        table, rows, _sort_keys(judged_hits.scores, single=single)
-    )
+    rows = labels.rows
+    ranks, tied = _ranks_in_rows(table, rows, _sort_keys(labels.scores, single=single))
     grades = np.full(table.shape, UNJUDGED_GRADE, dtype=np.int64)
-    grades[rows, ranks] = judged_hits.grades
+    grades[rows, ranks] = labels.grades
     # Equal scores are rare: only their rankings are sorted by document ids.
     for row in np.unique(rows[tied]).tolist():
-        ids = list(hits[row])
+        ids = list(retrieved[row])
         descending_ids = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         by_id = np.array(descending_ids)
         # A stable sort keeps this order among equal scores.
@@ -195,48 +193,48 @@ def batch_by_score(
     return Batch(grades, lengths, _sorted_grades(judgments), largest)
 
 
-class JudgedHits(NamedTuple):
-    """The documents that are both judged and returned."""
+class RetrievedLabels(NamedTuple):
+    """The k documents that are both judged and retrieved."""
 
     rows: Ints
-    """(hits,): the ranking of each."""
+    """(k,): the ranking of each."""
     grades: Ints
     scores: Floats
 
 
-def _find_judged_hits(
+def _find_retrieved_labels(
     judgments: Sequence[Mapping[str, int]],
-    hits: Sequence[Mapping[str, float]],
+    retrieved: Sequence[Mapping[str, float]],
     scores: Floats,
-) -> JudgedHits:
-    """Return the judged hits; of judgments and hits, the fewer are looked up.
+) -> RetrievedLabels:
+    """Return the labels of retrieved documents; the fewer of both are looked up.
 
     Args:
         judgments: document id -> grade, for each query.
-        hits: document id -> score, for each query.
-        scores: those of all hits, one query after another.
+        retrieved: document id -> score, for each query.
+        scores: of all that is retrieved, one query after another.
     """
-    pairs = zip(judgments, hits, strict=True)
-    counts = _lengths(hits)
+    pairs = zip(judgments, retrieved, strict=True)
+    counts = _lengths(retrieved)
     judged_counts = _lengths(judgments)
     if judged_counts.sum() < counts.sum():
         counts = judged_counts
         grades = _flatten((judged.values() for judged in judgments), np.int64)
         scores = _flatten_lookups(
-            (map(query_hits.get, judged, repeat(nan)) for judged, query_hits in pairs),
+            (map(scored.get, judged, repeat(nan)) for judged, scored in pairs),
             np.float64,
         )
     else:
         grades = _flatten_lookups(
             (
-                map(judged.get, query_hits, repeat(UNJUDGED_GRADE))
-                for judged, query_hits in pairs
+                map(judged.get, scored, repeat(UNJUDGED_GRADE))
+                for judged, scored in pairs
             ),
             np.int64,
         )
-    rows = np.repeat(np.arange(len(hits)), counts)
+    rows = np.repeat(np.arange(len(retrieved)), counts)
     matches = np.flatnonzero((grades != UNJUDGED_GRADE) & ~np.isnan(scores))
-    return JudgedHits(rows[matches], grades[matches], scores[matches])
+    return RetrievedLabels(rows[matches], grades[matches], scores[matches])
 
 
 def _sort_keys(scores: Floats, *, single: bool) -> Array:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from harness.measures.measure import Measure
 
 Truth = bool | None
-"""None if it is unknown."""
+"""A verdict; None if it is unknown."""
 
 
 def any_true(verdicts: Iterable[Truth]) -> Truth:
@@ -82,7 +82,7 @@ def rank_precision(verdicts: Sequence[Truth], epsilon: float = 0.0) -> float | N
 
 
 def _precision_with_unknown(verdicts: Sequence[Truth], epsilon: float) -> float | None:
-    """Return the precision; None if the first unknown verdict makes a difference."""
+    """Return the precision; None if an unknown verdict makes a difference."""
     index = list(verdicts).index(None)
     before = verdicts[:index]
     after = verdicts[index + 1 :]
@@ -118,9 +118,9 @@ def claim_value(
     ClaimRecall@k: claims that any of the first k documents entails / claims
     (RAGChecker's claim recall). ClaimPrecision@k: documents among the first k that
     entail any claim / documents among the first k that were returned (RAGChecker's
-    context precision). ContextPrecision(by='claims')@k: the mean of the precision at
-    each document that entails a claim, divided by their number (RAGAS' rank-aware form,
-    without its 1e-10), 0 if none does.
+    context precision). ContextPrecision(by='claims')@k: the mean of the precisions at
+    the documents that entail a claim (RAGAS' rank-aware form, without its 1e-10), 0 if
+    none does.
 
     Range 0 to 1. Undefined (NaN) for a query without claims; if an unknown verdict
     makes a difference; for ClaimPrecision also if nothing was returned. An empty

@@ -94,7 +94,7 @@ def expected_reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
     At a document of grade g the reader stops with probability (2^g - 1) / 2^G, G the
     largest grade of the whole qrels (it is printed beside the values; another G is
     another measure). Range 0 to 1, but never 1, not even for the ideal ranking. Ties:
-    trec_eval's order. Unjudged documents: the user never stops there, nor at negative
+    trec_eval's order. Unjudged documents: the reader never stops there, nor at negative
     grades. Short lists: what is missing adds nothing. Source: Chapelle et al. (2009).
 
     >>> from harness.measures import measure_ranking

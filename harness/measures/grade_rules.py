@@ -40,7 +40,7 @@ def grade_documents(
     they declare.
 
     Raises:
-        InputError: the buckets are out of order.
+        InputError: the buckets are not in order: see `_are_in_order`.
 
     >>> grade_documents(["b", "a", "b", "c"], "linear")
     {'b': 3, 'a': 2, 'c': 1}
@@ -74,7 +74,7 @@ def _bucket_grades(buckets: GradeBuckets, n: int) -> list[int]:
 
 
 def _are_in_order(buckets: GradeBuckets) -> bool:
-    """Whether last ranks rise from 1 and grades fall, none below 0."""
+    """Whether last ranks rise from 1 on and grades fall, none below 0; not if empty."""
     if not buckets or buckets[0][0] < 1 or buckets[-1][1] < 0:
         return False
     last_ranks = [last_rank for last_rank, _ in buckets]

@@ -75,7 +75,7 @@ class Measure:
 
     @property
     def tokens(self) -> int | None:
-        """The tokens of a context, within which passages count; None if all do."""
+        """The most tokens of passages that count; None without such a limit."""
         tokens = self.get("tokens")
         return None if tokens is None else int(tokens)
 
@@ -113,8 +113,8 @@ def measure(
         name: a letter from A to Z, then letters, digits and underscores; results call
             it own.NAME.
         function: of {document: grade} of a query, and its ranking, ids best first. It
-            is not called for an empty ranking, which has the least value, nor for
-            another one of a query without labels, which is undefined.
+            is called for neither an empty ranking, which gets the least value, nor a
+            query without labels, whose value is undefined if anything was ranked.
         range: the least value and the largest.
 
     Raises:

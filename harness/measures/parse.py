@@ -98,8 +98,8 @@ def parse_measure(
     "precision", "hit", "hit_rate". P, R and F1 without a cutoff are their set forms.
 
     Raises:
-        InputError: there is no such measure or parameter, a value is out of range, or a
-            cutoff is missing.
+        InputError: there is no such measure or parameter, a value is out of range, the
+            parameters exclude each other, or a cutoff is missing or not allowed.
 
     >>> str(parse_measure("ndcg@10"))
     'nDCG@10'
@@ -211,7 +211,13 @@ def _parse_arguments(text: str, name: str, inside: str) -> dict[str, object]:
     """
     try:
         arguments = _literal_arguments(inside)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (
+        SyntaxError,
+        ValueError,
+        TypeError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         remedy = "write parameters as name=value, each once, text in quotes"
         raise _refusal(text, f"cannot read ({inside})", remedy) from error
     options = row_named(name).options
@@ -226,8 +232,9 @@ def _literal_arguments(inside: str) -> dict[str, object]:
     """Return the keyword arguments of a call, their keys in lower case.
 
     Raises:
-        SyntaxError: this is no Python; too deep, a RecursionError or a MemoryError.
-        ValueError: these are not keyword arguments with literals, each once.
+        SyntaxError: this is no Python.
+        RecursionError, MemoryError: it is nested too deep.
+        ValueError, TypeError: these are not keyword arguments with literals, each once.
     """
     call = ast.parse(f"f({inside})", mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -33,18 +33,18 @@ def passage_value(
 ) -> float:
     """Score the passages of one query, before they are collapsed to documents.
 
-    The context is the first `cutoff` passages, or with `tokens=` those down to the
-    first that does not fit. Range 0 to 1. Ties: score, then document and passage,
-    descending. Unjudged documents: not relevant. Nothing returned: 0.
+    The context is the first `cutoff` passages, or with `tokens=` those before the first
+    that does not fit. Range 0 to 1. Ties: score, then document and passage, descending.
+    Unjudged documents: not relevant. Nothing returned: 0.
 
     R: relevant documents with a passage in the context / all relevant ones. P: tokens
     of passages of relevant documents / tokens of the context. nDCG: each document has
     its gain once, at the rank of its first passage; the ideal has the relevant
     documents in order of gain, one a rank, at most one for each token. With
-    `unit='chars'`, and for IoU, characters are counted by unions: R = both / labelled,
-    P = both / returned, IoU = both / either. Source: the last three are Smith &
-    Troynikov (2024), whose precision and IoU count a character twice where passages
-    overlap; ours do not.
+    `unit='chars'`, and for IoU, characters are counted by unions, the labelled ones in
+    relevant documents: R = both / labelled, P = both / returned, IoU = both / either.
+    Source: the last three are Smith & Troynikov (2024), whose precision and IoU count a
+    character twice where passages overlap; ours do not.
 
     >>> from harness.measures import parse_measure
     >>> passages = [Passage("a", 0, 40, 10, 0.9), Passage("x", 0, 80, 20, 0.8)]
@@ -71,7 +71,7 @@ def passage_value(
 
 
 def take_context(measure: Measure, passages: Sequence[Passage]) -> Sequence[Passage]:
-    """Return the first passages, down to the cutoff or the first that does not fit."""
+    """Return the first passages: to the cutoff, or before one that exceeds `tokens`."""
     if measure.tokens is None:
         return passages[: measure.cutoff]
     tokens = 0

@@ -128,7 +128,7 @@ def average_precision(batch: Batch, measure: Measure) -> Floats:
 
 
 def precision_at_r(batch: Batch, measure: Measure) -> Floats:
-    """Rprec, R-precision: the share of relevant documents among the first R; or 0.
+    """Rprec, R-precision: relevant documents among the first R / R; 0 if R = 0.
 
     Range 0 to 1; precision and recall meet here. Ties: trec_eval's order. Unjudged
     documents: not relevant. Lists shorter than R: still divided by R. Source: Buckley &
@@ -147,7 +147,7 @@ def precision_at_r(batch: Batch, measure: Measure) -> Floats:
 
 
 def set_precision(batch: Batch, measure: Measure) -> Floats:
-    """SetP, the precision of all returned documents: hits / returned, or 0.
+    """SetP, the precision of all returned documents: hits / returned; 0 if none was.
 
     Range 0 to 1. Ties: they do not matter, unless a cutoff splits them. Unjudged
     documents: not relevant. Short lists: divided by their own length, which is what
@@ -229,9 +229,10 @@ def binary_preference(batch: Batch, measure: Measure) -> Floats:
 
     The sum over the retrieved relevant documents of 1 - min(n, R) / min(N, R), divided
     by R: n the judged non-relevant documents before it, N all of them, R the relevant
-    ones; 0 where R = 0. Range 0 to 1. Ties: trec_eval's order. Unjudged documents: as
-    if they were not there; so are negative grades. Short lists: what is missing adds
-    nothing. Source: Buckley & Voorhees (2004), as trec_eval's bpref.
+    ones; 0 where R = 0, terms of 1 where N = 0. Range 0 to 1. Ties: trec_eval's order.
+    Unjudged documents: as if they were not there; so are negative grades. Short lists:
+    what is missing adds nothing. Source: Buckley & Voorhees (2004), as trec_eval's
+    bpref.
 
     >>> from harness.measures import measure_ranking
     >>> judged = {"a": 1, "b": 1, "x": 0, "y": 0}
@@ -267,7 +268,7 @@ def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
     >>> measure_ranking("RBP(p=0.5, residual=True)", {"a": 1}, ["a", "unknown"])
     0.5
     """
-    p = float(measure.get("p") or 0.0)
+    p = float(measure.get("p") or 0.0)  # `parse_measure` always sets it
     returned = batch.returned_counts(measure.cutoff)
     is_returned = batch.ranks <= returned[:, None]
     weights = np.where(is_returned, (1.0 - p) * p ** (batch.ranks - 1.0), 0.0)
@@ -296,10 +297,10 @@ def judged_share(batch: Batch, measure: Measure) -> Floats:
 def abstain(batch: Batch, measure: Measure) -> Floats:
     """Abstain: 1 where nothing was returned, 0 where something was.
 
-    Range 0 or 1. For queries that no document answers; undefined for the others. Ties:
-    of no effect. Unjudged documents: returned like any other. Lists shorter than k:
-    there is no k. Source: our own; the complement is the false-positive rate of a
-    retriever with a floor.
+    Range 0 or 1. For queries that no document answers: an experiment leaves it
+    undefined for the others. Ties: of no effect. Unjudged documents: returned like any
+    other. Lists shorter than k: there is no k. Source: our own; the complement is the
+    false-positive rate of a retriever with a floor.
 
     >>> from harness.measures import measure_ranking
     >>> measure_ranking("Abstain", {}, [])

@@ -142,8 +142,8 @@ def measure_rankings(
     [[0.5], [0.5]]
     """
     all_measures = tuple(measures)
-    # Claims and passages are for measures that read them; without them these stay
-    # among the arrays, where their rows in `table` refuse them.
+    # Without claims or passages, the measures that read them stay among those of
+    # arrays, where their rows in `table` refuse them.
     array_measures: list[Measure] = []
     for measure in all_measures:
         uses_claims = claims is not None and measure.uses_claims
@@ -267,8 +267,8 @@ def measure_run(
 def value_span(measure: Measure, judgments: Grades) -> float:
     """How far apart two values of a measure can be on these queries.
 
-    Equivalence calls it the range: 1 for a measure between 0 and 1; for the others the
-    largest value that an ideal ranking reaches.
+    Equivalence calls it the range: 1 for a measure between 0 and 1; that of its limits
+    for the user's own; else the largest value that an ideal ranking reaches.
 
     Raises:
         InputError: exponential gain meets a grade above 30.
@@ -317,7 +317,7 @@ def groups_by_query(
     """The groups of each judged query; each relevant document if it has none.
 
     Raises:
-        InputError: there are no groups at all.
+        InputError: `groups` is None.
     """
     if groups is None:
         problem = "there are no AND/OR groups in these labels"

@@ -19,9 +19,9 @@ class MeasureRow(NamedTuple):
     """The definition of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
-    """Returns (n,), a value of each ranking of the batch."""
+    """Returns (n,), a value for each ranking of the batch."""
     options: tuple[str, ...]
-    """Its parameters; with `groups` it is computed by `group_value` instead."""
+    """Its parameters; with some of them `score` computes it query by query instead."""
     cutoff: Literal["may", "must", "never"] = "may"
     """Whether its name has a cutoff, as in P@10."""
     without_cutoff: str = ""

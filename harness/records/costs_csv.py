@@ -21,8 +21,9 @@ class CostRow(NamedTuple):
     """What one stage of one retriever cost in a run."""
 
     retriever: str
-    """"" for a stage that serves all retrievers at once, such as "judge"."""
+    """Its name; "" for a stage that serves all retrievers at once, such as "judge"."""
     stage: str
+    """A part of its work, such as "embed-queries" or "search"."""
     calls: int
     """Requests that were sent."""
     texts: int
@@ -141,7 +142,8 @@ def read_latencies(
     """Return the latencies of a results folder: retriever -> stage -> percentiles.
 
     Raises:
-        InputError: costs.csv was changed; OSError and ValueError: it cannot be read.
+        InputError: costs.csv is missing or was changed.
+        ValueError: it is no such table.
     """
     refuse_changed_file(folder, manifest, "costs.csv")
     latencies: dict[str, dict[str, StageLatency]] = {}

@@ -27,7 +27,7 @@ ESCAPED_FORMULA = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!])
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
-"""Texts whose empty cell is the empty text; in other columns it is NaN."""
+"""Columns of texts whose empty cell is the empty text; in others it is NaN."""
 NUMBER_COLUMNS = frozenset(
     {
         "value",
@@ -143,7 +143,7 @@ def _is_undefined(number: Any) -> bool:
 
 
 def _text_cells(texts: Iterable[Any]) -> list[Any]:
-    """Return the cells of a column of texts; each distinct one is escaped once."""
+    """Return the escaped cells of a column of texts; what is no text is empty."""
     text_list = list(texts)
     cell_of = {
         text: escape_cell(text) if isinstance(text, str) else None
@@ -239,7 +239,7 @@ def _cell_error(row: int, column: str, cell: Any) -> ValueError:
 def _refuse_negative_amounts(
     columns: Mapping[str, Sequence[Any]], schema: TableSchema
 ) -> None:
-    """Refuse counts that are not whole numbers from 0, and amounts that are not finite.
+    """Refuse numbers that are below 0 or not finite, and counts with a fraction.
 
     Raises:
         ValueError: there are any.

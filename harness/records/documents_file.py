@@ -27,7 +27,7 @@ TEXT_LIMITS = (20_000, 4_000, 1_000, 300)
 The first of these with which all texts together fit TEXT_BUDGET, else the last.
 """
 CORPUS_FILE = "corpus.csv"
-"""Id and digest of every document."""
+"""The file with the id and the digest of every document."""
 CORPUS_COLUMNS = ["id", "digest"]
 TEXT_BUDGET = 32_000_000
 """Characters of all stored texts together."""

@@ -69,7 +69,7 @@ def _have_same_labels(
 
 
 def _scored_labels(labels: Labels) -> tuple[object, ...]:
-    """Return what scores depend on: the size of a sample changes from look to look."""
+    """Return the labels without what changes from look to look: a sample's size."""
     return labels.grades, labels.ranked, labels.groups
 
 

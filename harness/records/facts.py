@@ -1,4 +1,4 @@
-"""Facts in a manifest about the judge, about each retriever."""
+"""Facts in a manifest about a judge or a retriever."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class JudgeCounts:
     claims: int
     """Claims of these queries."""
     verdicts: int
-    """Verdicts that it gave, on a claim and a document each."""
+    """Pairs of a claim and the text of a document on which it was asked."""
     unreadable: int
-    """Verdicts that could not be read."""
+    """Pairs without a verdict that could be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class JudgeRecord:
     counts: JudgeCounts | None
     """How much it judged; None if it failed."""
     truncated: int = 0
-    """Replies that were cut off."""
+    """Items that were judged by the start of a text: it was too long."""
     without_schema: int = 0
-    """Requests that named no schema, since the server refuses one."""
+    """Replies of a server that supports no schema."""
 
 
 NO_CUTOFF = "all"

@@ -1,4 +1,4 @@
-"""Lines of JSON in new text files."""
+"""Lines of JSON in text files."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ MAX_NAMED_FAULTS = 5
 
 @contextmanager
 def new_text_file(path: Path) -> Iterator[TextIO]:
-    r"""Open a new file for text in UTF-8 with \n, and make its folder if needed.
+    r"""Open a file for new text in UTF-8 with \n, and make its folder if needed.
 
     Raises:
         InputError: it cannot be written.
@@ -44,7 +44,7 @@ def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def read_json_lines(
     path: Path, parse: Callable[[bytes], JsonRow] = json.loads
 ) -> Iterator[JsonRow]:
-    """Stream the rows of a file.
+    """Stream the rows of a file, without its blank lines.
 
     Args:
         path: the file.

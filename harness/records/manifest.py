@@ -196,13 +196,13 @@ class Manifest:
     def retriever_identity(self, retriever: str) -> str:
         """Return a text that is equal for the same retriever under another name.
 
-        Pages, and comparisons of folders, recognise it by that.
+        Comparisons of folders recognise it by that.
         """
         record = self.resolved.retriever_by_name[retriever]
         parts = [self.retriever_identity(part) for part in record.uses]
         used = record.table.get("of") or ()
-        if not isinstance(used, str):
-            # A part without a name is its table.
-            parts += [str(part) for part in used if isinstance(part, Mapping)]
+        # A part without a name is its table; a reranker has only one part.
+        tables = [used] if isinstance(used, Mapping) else used
+        parts += [str(part) for part in tables if isinstance(part, Mapping)]
         facts = self.retrievers[retriever].provenance
         return retriever_identity(record.table, facts, parts)

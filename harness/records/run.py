@@ -120,7 +120,7 @@ class RankingRow:
     doc_ids: tuple[str, ...]
     scores: tuple[float, ...]
     passages: tuple[Passage, ...] | None = None
-    """Document, start, end, tokens and score of each; best first."""
+    """Document, start, end, tokens and score of each, best first; None without any."""
     trial: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = 1
     trace: Trace | None = None
     """What an agent did for the query."""

@@ -34,7 +34,7 @@ LOCKED = (
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether results that nobody named are there, which go with their process."""
+    """Whether a folder of results has no name of its own, and goes with its process."""
     temporary = Path(tempfile.gettempdir()).resolve()
     parent = folder.resolve().parent
     return parent.parent == temporary and parent.name.startswith(TEMPORARY_PREFIX)

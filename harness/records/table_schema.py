@@ -64,4 +64,4 @@ TABLE_SCHEMAS: Mapping[str, TableSchema] = {
 """Table -> its schema."""
 TABLE_NAMES = tuple(TABLE_SCHEMAS)
 ANY_TABLE = TableSchema(())
-"""For a file that is none of these: it may have any columns."""
+"""The schema of any other file, which may have any columns."""

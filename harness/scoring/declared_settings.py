@@ -57,8 +57,8 @@ def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
         folders += run_folders
     declared = [settings_of_run(records.read_manifest(folder)) for folder in folders]
     differing = _differing_fields(declared)
-    # The scores have the first folder's weights and clusters; the seed only draws
-    # resamples.
+    # The scores have the first folder's weights and clusters; the seed decides random
+    # draws alone.
     defaults = {
         name: getattr(Settings(), name)
         for name in differing

@@ -19,7 +19,8 @@ def other_grades(
     """Return the judgments under other grade rules, the experiment's own first.
 
     They show whether the winner depends on the rule. Ordered lists can be graded by
-    every named rule; explicit grades also as binary; groups have one reading.
+    every named rule; explicit grades also as binary; groups have one reading. Last are
+    those of each person who judged every query.
     """
     graded = grade_labels(labels, relevance).grades
     deciding = deciding_labels(labels)
@@ -51,7 +52,7 @@ def _grades_of_lists(
     """Return the grades of ordered lists by every named rule."""
     if isinstance(relevance.grades, tuple):
         return {"buckets": graded, **grades_by_rule(lists)}
-    if relevance.grades == "explicit":
+    if relevance.grades == "explicit":  # then there are no lists: see `grade_query`
         return {}
     return grades_by_rule(lists, first=relevance.grades or "linear")
 

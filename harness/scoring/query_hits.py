@@ -52,8 +52,8 @@ class HitKeeper:
         """Keep at most MAX_KEPT_HITS."""
         self._room = MAX_KEPT_HITS
 
-    def takes(self, hits: Sequence[QueryHits]) -> bool:
-        """Return whether there is room for a run's hits, which take it then."""
+    def reserve(self, hits: Sequence[QueryHits]) -> bool:
+        """Take the room for a run's hits; return whether there was enough."""
         count = sum(len(query_hits.documents) for query_hits in hits)
         if count > self._room:
             return False

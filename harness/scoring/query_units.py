@@ -24,7 +24,11 @@ class QueryUnits(NamedTuple):
 
 
 def query_units(
-    queries: Sequence[Query], cluster: str | None, weight: str | None
+    queries: Sequence[Query],
+    cluster: str | None,
+    weight: str | None,
+    *,
+    is_checked: bool = False,
 ) -> QueryUnits:
     """Return the clusters and the weights of queries.
 
@@ -32,6 +36,7 @@ def query_units(
         queries: in the order of the result.
         cluster: the field of queries that belong together.
         weight: the field that says how much a query counts.
+        is_checked: as in `query_clusters`.
 
     Raises:
         InputError: the problems of `query_clusters` and of `query_weights`.
@@ -40,7 +45,7 @@ def query_units(
     clusters: tuple[str, ...] | None = None
     weights: tuple[float, ...] | None = None
     with collect_errors(problems):
-        clusters = query_clusters(queries, cluster)
+        clusters = query_clusters(queries, cluster, is_checked=is_checked)
     with collect_errors(problems):
         weights = query_weights(queries, weight)
     if problems:
@@ -49,7 +54,7 @@ def query_units(
 
 
 def query_clusters(
-    queries: Sequence[Query], field: str | None
+    queries: Sequence[Query], field: str | None, *, is_checked: bool = False
 ) -> tuple[str, ...] | None:
     """Return each query's cluster, "" if it has none.
 
@@ -62,10 +67,12 @@ def query_clusters(
     Args:
         queries: in the order of the result.
         field: the declared field.
+        is_checked: whether these are some queries of a run, of which one has the field.
 
     Raises:
         InputError: no query has the field, or "conversation" if some have a history and
-            no field is declared: no query would have a cluster, unnoticed.
+            no field is declared: no query would have a cluster, unnoticed. Not if
+            `is_checked`.
 
     >>> queries = [Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")]
     >>> query_clusters(queries, None)
@@ -73,7 +80,7 @@ def query_clusters(
     """
     if field is None and any(query.history for query in queries):
         field = CONVERSATION_FIELD
-    if field is not None:
+    if field is not None and not is_checked:
         _refuse_absent_field(queries, "cluster", field)
     leaders = _cluster_leaders(queries, field)
     members = Counter(leaders)

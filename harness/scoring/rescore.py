@@ -69,7 +69,12 @@ def rescore(
         measures=tuple(measures),
         primary=measures[0],
         labels=graded,
-        units=query_units(queries_in_score_order, declared.cluster, declared.weight),
+        units=query_units(
+            queries_in_score_order,
+            declared.cluster,
+            declared.weight,
+            is_checked=True,
+        ),
     )
     trials = {
         retriever: partial(results.trials, retriever)
@@ -207,7 +212,7 @@ def stored_claims(
 def relevance_by_rule(
     results: Results, grade_rule: str | None = None
 ) -> RelevanceConfig:
-    """Return the grade rule of an experiment, or another instead.
+    """Return the grade rule of an experiment, or another instead, with linear gain.
 
     Args:
         results: the folder of the experiment.

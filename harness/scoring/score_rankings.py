@@ -88,7 +88,7 @@ class ScoringSetup(NamedTuple):
     primary: Measure
     labels: GradedLabels
     units: QueryUnits
-    """Of the graded queries, sorted by id."""
+    """The clusters and weights of the graded queries, sorted by id."""
 
 
 def score_rankings(
@@ -99,7 +99,7 @@ def score_rankings(
     A retriever with several trials has the average of its scores for each query.
 
     Args:
-        setup: measures and labels; the queries that have labels are scored.
+        setup: measures and labels; the graded queries are scored.
         trials: retriever -> a function that reads its rankings in each trial; a query
             without a ranking counts as an empty one.
     """

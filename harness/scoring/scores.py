@@ -78,7 +78,7 @@ class Scores:
     A measure that is not in it has the range [0, 1] if its scores do.
     """
     binary: frozenset[str] = frozenset()
-    """Of the measures in `ranges`, those whose scores are only 0 or 1."""
+    """The measures in `ranges` whose scores are only 0 or 1."""
     low_is_good: frozenset[str] = frozenset()
     """Measures for which less is better: verdicts are reversed, numbers stay."""
     clusters: tuple[str, ...] | None = None
@@ -195,10 +195,10 @@ class Scores:
         return None
 
     def is_binary(self, measure: str) -> bool:
-        """Whether a measure is 0 or 1.
+        """Whether a measure can only be 0 or 1.
 
-        One that is not ours, if `are_zeros_and_ones`, and no range was declared. An
-        average of trials is neither.
+        `binary` says so of measures in `ranges`, `are_zeros_and_ones` of others. An
+        average of trials is neither 0 nor 1.
         """
         if measure in self.ranges or self.trial_means:
             return measure in self.binary

@@ -159,7 +159,7 @@ def _hits_reader(
 
     A file is read again if there is no room to keep them; a pipe can be read only once.
     """
-    if keeper.takes(hits) or not Path(path).is_file():
+    if keeper.reserve(hits) or not Path(path).is_file():
         return lambda: hits
     return lambda: hits_by_query(read_run(path))
 
@@ -210,7 +210,7 @@ def join_runs(
                 absent.add((run.name, query_id))
     return replace(
         scores,
-        has_irrelevant_labels=False,
+        has_irrelevant_labels=False,  # it is about judged shares, which runs lack
         notes=tuple(notes),
         absent=frozenset(absent),
     )

@@ -111,7 +111,7 @@ class TiedFlips(NamedTuple):
     fewest: int
     most: int
     chances: Floats
-    """(m,), the same in either order."""
+    """(m,), symmetric."""
     cumulated: Floats
     """(m + 1,): the sum of no chance, of the first, of the first two and so on."""
 

@@ -52,7 +52,7 @@ CORRECTION_FORMULAS: dict[str, Callable[[Floats], Floats]] = {
     "bonferroni": _bonferroni,
     "bh": _benjamini_hochberg,
 }
-"""From p-values in rising order to adjusted ones.
+"""Method -> the function from p-values in rising order to adjusted ones.
 
 Importing statsmodels takes longer than a whole comparison; the tests compare both.
 """

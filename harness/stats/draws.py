@@ -81,8 +81,8 @@ def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     among them.
 
     Args:
-        columns: (n, k), one row for each query or cluster, whose values share a sign;
-            neither is 0.
+        columns: (n, k), neither 0; one row for each query or cluster, whose values
+            share a sign.
         seed: of the draws, which are the same for all columns.
     """
     n, k = columns.shape

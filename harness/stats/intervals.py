@@ -19,8 +19,8 @@ class Interval(NamedTuple):
     """Both ends are None if it cannot be estimated."""
     high: float | None
     method: str
-    """"t", "logit", "wilson" (see this file), "sign flips" (`binary_interval`), "max-t"
-    (`simultaneous`), or "not estimable".
+    """How it was computed: "t", "logit", "wilson" (see this file), "sign flips"
+    (`binary_interval`), "max-t" (`simultaneous`), or "not estimable".
     """
 
     @property
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 
 NOT_ESTIMABLE = Interval(None, None, "not estimable")
-"""The spread of the values is unknown: see `standard_error`."""
+"""No interval: the spread of the values is unknown, or the mean is at an end."""
 
 
 def mean(values: Floats, weights: Floats | None = None) -> float:
@@ -63,8 +63,8 @@ def student_interval(
     """Return Student's t interval of a mean; "not estimable" without standard error.
 
     If it would exceed `bounds`, the result is the t interval of the logit of the mean
-    by the delta method, transformed back ("logit"). With clusters or weights, see
-    `standard_error`.
+    by the delta method, transformed back ("logit"); a mean at a bound has no logit, and
+    is "not estimable". With clusters or weights, see `standard_error`.
 
     Args:
         values: (n,), n >= 1.
@@ -106,14 +106,12 @@ def _logit_interval(centre: float, half_width: float, bounds: ValueRange) -> Int
 
 
 class StandardError(NamedTuple):
-    """The standard error of a mean."""
+    """A mean with its standard error."""
 
     error: float
-    """The standard error."""
     degrees_of_freedom: float
     """Degrees of freedom of its t distribution."""
     mean: float
-    """The mean itself."""
 
 
 def standard_error(values: Floats, units: Units | None = None) -> StandardError | None:

@@ -31,7 +31,7 @@ class InterimAnalysis:
     """One look: a test of the same question as before, with more queries."""
 
     number: int
-    """Number of the look, counted from 1; earlier looks count, planned or not."""
+    """Counted from 1 over the looks that spend alpha: see `current_look`."""
     planned: tuple[int, ...]
     """How many queries each planned look has, in all."""
     level: float

@@ -191,7 +191,7 @@ class MaxTFamily(NamedTuple):
     quantile: float | None
     """The 1 - `alpha` quantile, over sign flips, of the largest |T|.
 
-    None if no column varies.
+    None if every column is 0.
     """
 
 

@@ -54,6 +54,7 @@ class DecisiveTest(NamedTuple):
     p_minimum: float | None
     """The smallest possible p; None for the t-test, which has no such bound."""
     statistic: float | None
+    """None for sign flips, which have none, and for an undefined t-test."""
     method: str
     """How it was computed, as in comparisons.csv."""
 

@@ -43,7 +43,7 @@ def rank_overlap(
     Args:
         a: document ids, best first.
         b: the other retriever's, for the same query.
-        p: how far a reader goes on, between 0 and 1.
+        p: the chance that a reader goes on to the next rank, between 0 and 1.
 
     >>> round(rank_overlap("abcde", "bacfg").extrapolated, 6)
     0.619335
@@ -66,7 +66,7 @@ def _extrapolated_overlap(shared: Integers, short_end: int, p: float) -> float:
     Args:
         shared: (n,) documents that both have, down to each depth of the longer list.
         short_end: the length of the shorter list.
-        p: how far a reader goes on.
+        p: as in `rank_overlap`.
     """
     long_end = len(shared)
     shared_in_short = int(shared[short_end - 1])

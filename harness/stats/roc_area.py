@@ -35,7 +35,7 @@ class RocArea(NamedTuple):
 
     value: float
     low: float | None
-    """None with fewer than 5 queries, or clusters, on either side."""
+    """Both ends are None with fewer than 5 queries, or clusters, on either side."""
     high: float | None
 
 

@@ -123,7 +123,7 @@ class Settings(Statistics):
     earlier: tuple[int, ...] = ()
     """How many queries each earlier look had, fewest first.
 
-    That is a run decided by the same measure, over the same documents.
+    A look is a run with the same documents, primary measure and labels.
     """
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""

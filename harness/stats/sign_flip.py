@@ -102,7 +102,7 @@ def flip_signs(differences: Floats, slack: float, *, fast: bool = False) -> Flip
 
     Args:
         differences: (n,), those of at most `slack` count as zero.
-        slack: differences that are equal up to float noise.
+        slack: the float noise of a difference.
         fast: whether the saddlepoint serves from 60 differences on.
 
     >>> flip_signs(np.array([0.2, 0.1, 0.3, 0.4]), 1e-10)

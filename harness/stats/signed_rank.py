@@ -46,9 +46,9 @@ class SignedRank:
     (w_plus - w_minus) / (w_plus + w_minus).
     """
     method: str
-    """"exact" or "saddlepoint".
+    """How the p was computed: "exact" or "saddlepoint".
 
-    "saddlepoint" beyond 500 non-zero differences of more than a few sizes.
+    The latter beyond 500 non-zero differences of more than a few sizes.
     """
 
 

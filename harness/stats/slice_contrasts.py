@@ -77,7 +77,7 @@ def slice_contrasts(
 
     Args:
         differences: (n,) scores of one retriever minus those of another.
-        masks: the slices; each has two queries or more, and leaves out as many.
+        masks: the slices; each has two queries or more inside, and two outside.
         units: clusters and weights of the queries.
         alpha: intervals hold with 1 - alpha for all slices at once.
         seed: of the draws.

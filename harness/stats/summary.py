@@ -37,7 +37,7 @@ class ScoreSummary:
     q75: float
     max: float
     ci_method: str
-    """As in `Interval`."""
+    """How the interval was computed, as in `Interval`."""
 
 
 def summarize_scores(

@@ -14,7 +14,7 @@ from harness.stats.differences import Floats, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """The units of n queries: signs are flipped, and queries drawn again, by unit."""
+    """The observations of n queries, whose signs are flipped: queries or clusters."""
 
     members: Integers
     """(n,): the number of each query's unit, 0 … len(units) - 1."""

@@ -381,6 +381,25 @@ def abstain(answered, lost):
     return abstention.floors[0]
 
 
+def test_only_one_kind_of_queries_may_have_the_field_of_clusters():
+    answered = [Query(f"a{n}", f"a{n}", {"need": str(n // 2)}) for n in range(12)]
+    lost = [Query(f"u{n}", f"u{n}", {"answerable": "false"}) for n in range(6)]
+    queries = {query.id: query for query in (*answered, *lost)}
+    grades = {query.id: {"d": 1} for query in answered}
+    rankings = {
+        id_: ranked(["d"], [n / 10 if id_[0] == "a" else n / 20])
+        for n, id_ in enumerate(queries)
+    }
+    abstention = evaluate_abstention(
+        queries, grades, {"r": rankings}, cutoff=10, level=0.95, cluster="need"
+    )
+    scores = RocScores(np.arange(12) / 10, np.arange(12, 18) / 20)
+    clusters = cluster_units([str(n // 2) for n in range(12)])
+    area = roc_area(scores, RocUnits(clusters, single_units(6)))
+    floor = abstention.floors[0]
+    assert (floor.area, floor.low, floor.high) == pytest.approx(area)
+
+
 def test_a_hit_that_is_judged_0_is_no_success():
     assert abstain(20, 1).floor == 0.5
 

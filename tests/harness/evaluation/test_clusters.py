@@ -171,6 +171,18 @@ def test_queries_of_equal_text_join_declared_clusters(field, clusters):
     assert query_clusters(queries, field) == clusters
 
 
+def test_queries_of_a_folder_of_which_none_has_the_declared_field_are_scored(tmp_path):
+    path = small.dataset(tmp_path / "data") / "queries.json"
+    queries = json.loads(path.read_text(encoding="utf-8"))
+    for query in queries[:2]:
+        query["need"] = "x"
+    path.write_text(json.dumps(queries), encoding="utf-8")
+    folder = small.ran(tmp_path, more='[statistics]\ncluster = "need"\n').folder
+    listed = tmp_path / "ids.txt"
+    listed.write_text("\n".join(query["id"] for query in queries[2:]))
+    assert small.ended("score", folder, "--queries", listed) == 0
+
+
 def flipped(sums):
     """Return the sums under every pattern of signs."""
     patterns = np.arange(2 ** len(sums))[:, None]

@@ -156,6 +156,7 @@ def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> 
         ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
         ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
         ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
+        ("P(rel={[]: 1})@5", "cannot read (rel={[]: 1})"),
         ("P(**{'rel': 2})@5", "has no parameter 'none'"),
         ("P(rel=__import__('os').getpid())@5", "cannot read"),
         ("", "this is not a measure"),

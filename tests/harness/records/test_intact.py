@@ -358,6 +358,20 @@ def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk)
     ]
 
 
+def test_a_reranker_of_another_retriever_without_a_name_is_another_one(folder):
+    manifest = records.read_manifest(folder)
+    name = manifest.finished[0]
+    identities = []
+    for k1 in (0.9, 1.2):
+        part = {"kind": "bm25", "k1": k1}
+        table = {"name": name, "kind": "rerank", "of": part}
+        retrievers = (RetrieverRecord.read(table),)
+        resolved = replace(manifest.resolved, retrievers=retrievers)
+        reranked = replace(manifest, resolved=resolved)
+        identities.append(reranked.retriever_identity(name))
+    assert identities[0] != identities[1]
+
+
 @pytest.fixture
 def today(tmp_path: Path) -> Path:
     """A folder of today, whose statistics declare all that an evaluation can hold."""
