@@ -122,7 +122,7 @@ class Agent(Retriever):
 
     def _dialogue(self, query: Query, meter: Meter) -> Dialogue:
         def use(tool: str, arguments: str) -> ToolResult:
-            return self.toolbox.use(tool, arguments, meter, fields=query.fields)
+            return self.toolbox.use(tool, arguments, meter, query)
 
         return Dialogue(query.text, use, self.toolbox.definitions, self.limits)
 
