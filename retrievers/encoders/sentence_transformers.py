@@ -246,7 +246,10 @@ class SentenceTransformerEncoder(LocalEncoder):
     def _mean_vector(
         self, token_vectors: Any, prompt: str, document: str, passage: str
     ) -> Any:
-        """Return the mean vector of a passage's tokens; None if not all were read."""
+        """Return the mean vector of a passage's tokens.
+
+        None if the passage is not in the document, or was not read to its end.
+        """
         spans = self._loaded.tokenizer.encode(prompt + document).offsets
         if len(spans) != len(token_vectors):
             # The document's end was cut off: the last vector is that of the end mark.
