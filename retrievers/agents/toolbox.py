@@ -85,18 +85,18 @@ class Toolbox:
             BackendError: a retriever failed for good.
         """
         try:
-            given = json.loads(arguments or "{}")
+            parsed = json.loads(arguments or "{}")
         except (ValueError, RecursionError):
             return ToolResult("error: the arguments are not JSON")
-        if not isinstance(given, dict):
+        if not isinstance(parsed, dict):
             return ToolResult("error: the arguments are no JSON object")
         if tool in self._by_tool:
             name = self._by_tool[tool]
-            return self._search(name, given.get("query"), query, meter)
+            return self._search(name, parsed.get("query"), query, meter)
         if tool == "grep" and "grep" in self._built_in:
-            return self._grep(given.get("pattern"))
+            return self._grep(parsed.get("pattern"))
         if tool == "read" and "read" in self._built_in:
-            return self._read(given.get("doc_id"))
+            return self._read(parsed.get("doc_id"))
         return ToolResult(f"error: there is no tool {tool!r}")
 
     def _search(
