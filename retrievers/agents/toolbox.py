@@ -91,8 +91,8 @@ class Toolbox:
         if not isinstance(parsed, dict):
             return ToolResult("error: the arguments are no JSON object")
         if tool in self._by_tool:
-            name = self._by_tool[tool]
-            return self._search(name, parsed.get("query"), query, meter)
+            retriever = self.searches[self._by_tool[tool]]
+            return self._search(retriever, parsed.get("query"), query, meter)
         if tool == "grep" and "grep" in self._built_in:
             return self._grep(parsed.get("pattern"))
         if tool == "read" and "read" in self._built_in:
@@ -100,12 +100,11 @@ class Toolbox:
         return ToolResult(f"error: there is no tool {tool!r}")
 
     def _search(
-        self, name: str, text: object, query: Query, meter: Meter
+        self, retriever: Retriever, text: object, query: Query, meter: Meter
     ) -> ToolResult:
         if not isinstance(text, str) or not text.strip():
             return ToolResult("error: query is a text")
         tool_query = Query("agent", text, query.fields)
-        retriever = self.searches[name]
         tool_meter = Meter(meter.budget)
         try:
             [ranking] = retriever.search([tool_query], self._depth, tool_meter)
