@@ -26,6 +26,7 @@ class Document:
     title: str
     text: str
     fields: Mapping[str, str] = field(default_factory=no_fields, hash=False)
+    """Further values by name, for filters."""
 
     @property
     def content(self) -> str:

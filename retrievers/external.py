@@ -42,14 +42,14 @@ class ExternalRetriever(Configured, Retriever):
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHitsPolicy = ""
     """What hits outside the data set count as: "irrelevant"; else many are an error."""
-    _known: KnownDocuments | None = None
+    _known_documents: KnownDocuments | None = None
     """The documents' ids and titles; None before `index`."""
     _has_noted_hits: bool = False
     """Whether it noted queries without hits, and scores that contradict ranks."""
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Store only ids and titles, to match the hits with."""
-        self._known = known_documents(documents)
+        self._known_documents = known_documents(documents)
 
     def _note_returned(
         self,
@@ -99,10 +99,13 @@ class ExternalRetriever(Configured, Retriever):
         self, rankings: list[Ranking], meter: Meter
     ) -> list[Ranking]:
         """Return rankings with the documents' own ids; before `index` as they are."""
-        if self._known is None:
+        if self._known_documents is None:
             return rankings
         return match_hit_ids(
-            rankings, self._known, meter, allow_unknown=bool(self.unknown_hits)
+            rankings,
+            self._known_documents,
+            meter,
+            allow_unknown=bool(self.unknown_hits),
         )
 
 
@@ -113,8 +116,8 @@ def known_documents(documents: Iterable[Document]) -> KnownDocuments:
         shared["known"] = KnownDocuments()
         for document in documents:
             shared["known"].add(document.id, document.title)
-    known: KnownDocuments = shared["known"]
-    return known
+    documents_with_titles: KnownDocuments = shared["known"]
+    return documents_with_titles
 
 
 def match_hit_ids(

@@ -150,8 +150,8 @@ class Fused(Retriever):
             self.method, self.weights, self.minimum, part_count=len(rankings)
         )
         fused = ranked(*self._sum_points(rankings), depth)
-        with_hits = [ranking for ranking in rankings if len(ranking)]
-        if not with_hits or any(ranking.passages is None for ranking in with_hits):
+        with_hits = [ranking for ranking in rankings if len(ranking)] or rankings
+        if any(ranking.passages is None for ranking in with_hits):
             return fused
         passage_lists = [ranking.passages or () for ranking in rankings]
         return fused.with_passages(self._fuse_passages(passage_lists, depth))

@@ -69,7 +69,7 @@ def collection_content(
     dimensions: int | None = None,
     fields: Iterable[str] = (),
 ) -> str:
-    """Return the content of a lasting collection, as its name shows it.
+    """Return the text that identifies the content of a lasting collection.
 
     Args:
         fingerprint: the encoder's, for documents.

@@ -214,15 +214,15 @@ class KnownDocuments:
         # means none: the path of a document, such a path with folders before it or
         # without its first folders, a number, a title.
         path = without_suffix(name)
-        if path in paths.whole:
+        if path in paths.whole_paths:
             return paths.match(path, "file name")
         for tail in _path_tails(path):
-            if tail in paths.whole:
+            if tail in paths.whole_paths:
                 return paths.match(tail, "folder")
         if path in paths.document_by_tail:
             return paths.match(path, "file name")
         whole_float = WHOLE_FLOAT.fullmatch(name.strip())
-        if whole_float and whole_float[1] in paths.whole:
+        if whole_float and whole_float[1] in paths.whole_paths:
             return paths.match(whole_float[1], "whole number")
         title_owner = self._title_owners.get(_digest(normalise_text(name)), "")
         return _unique_match(title_owner, "title")
@@ -257,7 +257,7 @@ class _DocumentPaths:
 
     A whole path names its own document, whatever other paths end with it.
     """
-    whole: frozenset[str]
+    whole_paths: frozenset[str]
     """The whole paths: ids, with and without their suffixes."""
 
     @classmethod

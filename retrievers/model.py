@@ -242,14 +242,14 @@ def is_model(value: object) -> bool:
     return hasattr(type(value), "fingerprint")
 
 
-def is_encoder(value: object) -> bool:
+def is_encoder(model: object) -> bool:
     """Return whether an object is a model that embeds."""
-    return is_model(value) and hasattr(value, "embed")
+    return is_model(model) and hasattr(model, "embed")
 
 
-def is_reranker(value: object) -> bool:
+def is_reranker(model: object) -> bool:
     """Return whether an object is a model that scores pairs."""
-    return is_model(value) and hasattr(value, "score")
+    return is_model(model) and hasattr(model, "score")
 
 
 def model_facts(model: Model) -> ModelFacts:

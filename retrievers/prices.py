@@ -18,7 +18,7 @@ class Price(NamedTuple):
 
     usd_per_million_tokens: float
     source: str
-    """A page with the day on which it was read, or the reason why it is free."""
+    """A page with the day on which it was read, or why it is free, or who gave it."""
     usd_per_thousand_searches: float = 0.0
     """The price of a reranker that is billed by the search, not by the token."""
 

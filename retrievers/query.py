@@ -35,6 +35,7 @@ class Query:
     id: str
     text: str
     fields: Mapping[str, str] = field(default_factory=no_fields, hash=False)
+    """Further values by name, for filters, slices and clusters."""
     reference: Reference = NO_REFERENCE
     history: tuple[str, ...] = ()
     """The earlier turns of the conversation, oldest first."""

@@ -78,11 +78,13 @@ def search_path(path: Any, answer: object, location: str) -> Any:
         ) from None
 
 
-def check_ids(found: object, key: str, answer: object, location: str) -> list[str]:
+def check_ids(
+    path_result: object, key: str, answer: object, location: str
+) -> list[str]:
     """Return the ids that a path found.
 
     Args:
-        found: what it found.
+        path_result: what it found.
         key: the option with the path.
         answer: in which it looked.
         location: the service and the query.
@@ -90,7 +92,8 @@ def check_ids(found: object, key: str, answer: object, location: str) -> list[st
     Raises:
         BackendError: it is no list of ids.
     """
-    doc_ids = [hit_id(id_) for id_ in found] if isinstance(found, list) else [None]
+    listed_ids = path_result if isinstance(path_result, list) else [None]
+    doc_ids = [hit_id(id_) for id_ in listed_ids]
     valid_ids = [doc_id for doc_id in doc_ids if doc_id is not None]
     if len(valid_ids) < len(doc_ids):
         raise BackendError(
@@ -100,15 +103,17 @@ def check_ids(found: object, key: str, answer: object, location: str) -> list[st
     return valid_ids
 
 
-def check_scores(found: object, key: str, count: int, location: str) -> list[float]:
+def check_scores(
+    path_result: object, key: str, count: int, location: str
+) -> list[float]:
     """Return the scores that a path found, one for each hit.
 
     Raises:
         BackendError: it is no such list of finite numbers.
     """
-    has_scores = isinstance(found, list) and len(found) == count
-    if not has_scores or not all(map(is_finite_number, found)):  # type: ignore[call-overload]
+    has_scores = isinstance(path_result, list) and len(path_result) == count
+    if not has_scores or not all(map(is_finite_number, path_result)):  # type: ignore[call-overload]
         raise BackendError(
             f"{location}: `{key}` does not find one number for each of {count} ids"
         )
-    return list(map(float, found))  # type: ignore[call-overload]
+    return list(map(float, path_result))  # type: ignore[call-overload]

@@ -30,7 +30,7 @@ class RunOptions(NamedTuple):
     Empty: all run.
     """
     fresh: bool = False
-    """Embed this run's texts again, and replace them in the cache."""
+    """Embed, score and request all again, and replace it in the cache."""
     max_cost: float | None = None
     """Dollars that the run may spend; None for no limit."""
     allow_code: bool = True

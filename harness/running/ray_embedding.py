@@ -129,8 +129,8 @@ def _plan(task: EmbeddingTask, url: str) -> PlannedTask:
     present = read_digests(folder)
     distinct: set[bytes] = set()
     tables: list[Any] = []
-    for read in task.sources:
-        tables += _tables_without_vectors(read(), task, present, distinct)
+    for read_texts in task.sources:
+        tables += _tables_without_vectors(read_texts(), task, present, distinct)
     missing = sum(table.num_rows for table in tables)
     vectors = EncoderVectors(
         folder.fingerprint, task.role, len(distinct), len(distinct) - missing

@@ -1,1 +1,1 @@
-"""Tools of servers as retrievers."""
+"""Chat models with tools, or tools of MCP servers, as retrievers."""

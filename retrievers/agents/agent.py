@@ -56,7 +56,7 @@ class Agent(Retriever):
         self.limits = limits
         self._cache: Cache | None = None
         self._trial = 1
-        self._known: KnownDocuments | None = None
+        self._known_documents: KnownDocuments | None = None
         """The documents' ids and titles; None before `index`."""
 
     @property
@@ -88,7 +88,7 @@ class Agent(Retriever):
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the retrievers that are tools, and read the ids."""
         self.toolbox.index(documents, meter)
-        self._known = known_documents(documents)
+        self._known_documents = known_documents(documents)
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
@@ -106,9 +106,9 @@ class Agent(Retriever):
                 self._exchange(dialogues, meter)
             rankings = [_ranking(dialogue, depth) for dialogue in dialogues]
             _count_ends(rankings, meter)
-        if self._known is None:
+        if self._known_documents is None:
             return rankings
-        return match_hit_ids(rankings, self._known, meter, allow_unknown=True)
+        return match_hit_ids(rankings, self._known_documents, meter, allow_unknown=True)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Return the model's documents for one query, without the cache.
@@ -122,7 +122,7 @@ class Agent(Retriever):
 
     def _dialogue(self, query: Query, meter: Meter) -> Dialogue:
         def use(tool: str, arguments: str) -> ToolResult:
-            return self.toolbox.use(tool, arguments, meter, fields=query.fields)
+            return self.toolbox.use(tool, arguments, meter, query)
 
         return Dialogue(query.text, use, self.toolbox.definitions, self.limits)
 

@@ -202,10 +202,10 @@ def _answered_ids(tool_calls: Iterable[ToolCall]) -> list[str] | None:
 
 def _ids_in(arguments: str) -> list[str] | None:
     try:
-        given = json.loads(arguments)
+        parsed = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
-    listed = given.get("doc_ids") if isinstance(given, dict) else None
+    listed = parsed.get("doc_ids") if isinstance(parsed, dict) else None
     if not isinstance(listed, list):
         return None
     doc_ids = [hit_id(id_) for id_ in listed]

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from retrievers.agents.grep import PatternError, grep
 from retrievers.agents.tool_table import ToolDefinition, define_tools, search_tool_name
-from retrievers.document import no_fields
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.query import Query
@@ -18,7 +17,7 @@ READ_CHARACTERS = 8000
 _BEGINNING_CHARACTERS = 200
 """Characters of a hit that a search shows."""
 _BILLED_COUNTS = ("calls", "tokens", "usd")
-NO_FIELDS = no_fields()
+_NO_QUERY = Query("", "")
 
 
 class ToolResult(NamedTuple):
@@ -72,8 +71,7 @@ class Toolbox:
         tool: str,
         arguments: str,
         meter: Meter,
-        *,
-        fields: Mapping[str, str] = NO_FIELDS,
+        query: Query = _NO_QUERY,
     ) -> ToolResult:
         """Use a tool; the model's mistakes are part of the result, and no error.
 
@@ -81,36 +79,35 @@ class Toolbox:
             tool: its name.
             arguments: JSON, unless the model made a mistake.
             meter: receives what the tool costs.
-            fields: those of the query that the model answers; filters may read them.
+            query: the query that the model answers; filters may read its fields.
 
         Raises:
             BackendError: a retriever failed for good.
         """
         try:
-            given = json.loads(arguments or "{}")
+            parsed = json.loads(arguments or "{}")
         except (ValueError, RecursionError):
             return ToolResult("error: the arguments are not JSON")
-        if not isinstance(given, dict):
+        if not isinstance(parsed, dict):
             return ToolResult("error: the arguments are no JSON object")
         if tool in self._by_tool:
-            name = self._by_tool[tool]
-            return self._search(name, given.get("query"), fields, meter)
+            retriever = self.searches[self._by_tool[tool]]
+            return self._search(retriever, parsed.get("query"), query, meter)
         if tool == "grep" and "grep" in self._built_in:
-            return self._grep(given.get("pattern"))
+            return self._grep(parsed.get("pattern"))
         if tool == "read" and "read" in self._built_in:
-            return self._read(given.get("doc_id"))
+            return self._read(parsed.get("doc_id"))
         return ToolResult(f"error: there is no tool {tool!r}")
 
     def _search(
-        self, name: str, text: object, fields: Mapping[str, str], meter: Meter
+        self, retriever: Retriever, text: object, query: Query, meter: Meter
     ) -> ToolResult:
         if not isinstance(text, str) or not text.strip():
             return ToolResult("error: query is a text")
-        query = Query("agent", text, fields)
-        retriever = self.searches[name]
+        tool_query = Query("agent", text, query.fields)
         tool_meter = Meter(meter.budget)
         try:
-            [ranking] = retriever.search([query], self._depth, tool_meter)
+            [ranking] = retriever.search([tool_query], self._depth, tool_meter)
         finally:
             _bill(tool_meter, meter)
         beginnings = [self._beginning(doc_id) for doc_id in ranking.doc_ids]

@@ -174,11 +174,11 @@ class SentenceTransformerEncoder(LocalEncoder):
             return encode_texts(model, batch, prompt=prompt, role=role)
 
         rows = self._run(texts, lengths, encode, call.stopped)
-        read = np.array([row.tokens for row in rows], dtype=np.int64)
-        call.meter.count(calls=1, tokens=int(read.sum()))
+        read_counts = np.array([row.tokens for row in rows], dtype=np.int64)
+        call.meter.count(calls=1, tokens=int(read_counts.sum()))
         vectors = [row.vector[: self.truncate_dim] for row in rows]
-        truncated = self._count_truncated(texts, read, prompt, reading)
-        return Embedded(self._vectors(vectors), read, truncated)
+        truncated = self._count_truncated(texts, read_counts, prompt, reading)
+        return Embedded(self._vectors(vectors), read_counts, truncated)
 
     @cached_property
     def _counts_tokens(self) -> bool:
@@ -187,17 +187,21 @@ class SentenceTransformerEncoder(LocalEncoder):
         return not loaded.workers and counts_tokens(loaded.model)
 
     def _count_truncated(
-        self, texts: Sequence[str], read: Counts, prompt: str, reading: RoleReading
+        self,
+        texts: Sequence[str],
+        read_counts: Counts,
+        prompt: str,
+        reading: RoleReading,
     ) -> Counts:
         """Return the tokens beyond the limit; only texts that reach it are counted."""
         truncated = np.zeros(len(texts), dtype=np.int64)
-        positions = np.flatnonzero(read >= reading.limit)
+        positions = np.flatnonzero(read_counts >= reading.limit)
         if len(positions):
             whole_texts = [prompt + texts[i] for i in positions.tolist()]
-            whole = count_tokens(
+            whole_counts = count_tokens(
                 reading.tokenizer, whole_texts, special=reading.adds_special_tokens
             )
-            truncated[positions] = np.maximum(whole - read[positions], 0)
+            truncated[positions] = np.maximum(whole_counts - read_counts[positions], 0)
         return truncated
 
     def embed_passages(
@@ -246,7 +250,10 @@ class SentenceTransformerEncoder(LocalEncoder):
     def _mean_vector(
         self, token_vectors: Any, prompt: str, document: str, passage: str
     ) -> Any:
-        """Return the mean vector of a passage's tokens; None if not all were read."""
+        """Return the mean vector of a passage's tokens.
+
+        None if the passage is not in the document, or was not read to its end.
+        """
         spans = self._loaded.tokenizer.encode(prompt + document).offsets
         if len(spans) != len(token_vectors):
             # The document's end was cut off: the last vector is that of the end mark.

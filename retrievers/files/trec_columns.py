@@ -116,8 +116,8 @@ def decode_id(id: str) -> str:
 
 def _decode_escapes(escapes: re.Match[str]) -> str:
     text = unquote(escapes[0], errors="replace")
-    written = r"\ufeff?[\s%]*" if escapes.start() == 0 else r"[\s%]+"
-    return text if re.fullmatch(written, text) else escapes[0]
+    encoded_pattern = r"\ufeff?[\s%]*" if escapes.start() == 0 else r"[\s%]+"
+    return text if re.fullmatch(encoded_pattern, text) else escapes[0]
 
 
 def parse_id(field: bytes) -> str:

@@ -54,6 +54,7 @@ class TrecLine(NamedTuple):
 AddProblem = Callable[[int, str, str], None]
 """Receives the problem of a line: its number, the problem, the remedy."""
 LineReader = Callable[[AddProblem], Iterator[TrecLine]]
+"""Yields the lines of a file that does not have TREC lines."""
 
 
 class QueryLines(NamedTuple):
@@ -100,7 +101,7 @@ def group_by_query(
         path: the file.
         form: the fields of its lines.
         problems: receives malformed lines.
-        read_lines: reads a file that does not have TREC lines; None for one that has.
+        read_lines: None for a file with TREC lines.
     """
     if read_lines is None:
         groups = _groups_in_blocks(path, form, problems)

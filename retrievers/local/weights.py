@@ -90,7 +90,7 @@ class Weights:
         self.packaged = False
         """Whether `_find_folder` finds the weights in the `offline` package."""
         self.folder = self._find_folder()
-        """The folder with the weights; None if the hub has them."""
+        """The folder with the weights; None for a model of the hub, and an object."""
         is_known = self.model_object is not None or self.folder is not None
         if not is_known and not HUB_NAME_PATTERN.fullmatch(self.model):
             problem = f"{model!r} is neither a folder nor a name of the hub"
@@ -130,7 +130,7 @@ class Weights:
     def snapshot(self) -> Path | None:
         """The folder with the model's files, also in the hub's cache.
 
-        None if they are not on this machine.
+        None if they are not on this machine, or the model is an object.
         """
         if self.model_object is not None:
             return None

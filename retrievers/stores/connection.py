@@ -197,7 +197,7 @@ class Connection:
         )
 
     def _retry(self, request: Callable[[], AnswerType]) -> AnswerType:
-        """Send one request until it is answered.
+        """Send one request until it is answered, or patience ends.
 
         Each try has a thread of its own, which is abandoned after SERVER_TIMEOUT.
         """
@@ -227,7 +227,7 @@ class Connection:
         description = _describe_error(error)
         message = f"{self.address}: {description}"
         if status in TRANSIENT_STATUSES or _is_lost_or_busy(error):
-            is_refused = "onnection refused" in description
+            is_refused = "connection refused" in description.lower()
             is_not_started = is_refused and is_on_this_machine(
                 self._options.expanded_location
             )

@@ -26,7 +26,7 @@ class StoreOpening(NamedTuple):
     """The name of the collection, which follows from its content, and how it is
     built."""
     documents: int
-    """About how many documents there are: an iterator of them is not counted."""
+    """About how many documents there are; 0 for an iterator, which is not counted."""
     folder: Path
     """Where this machine keeps collections between runs."""
     meter: Meter

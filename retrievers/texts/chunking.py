@@ -115,7 +115,10 @@ class Chunk(StrictTable):
 
     @property
     def token_counter(self) -> TokenCounter | None:
-        """Counts the tokens of documents; None if passages are cut by characters."""
+        """Counts the tokens of documents; None if passages are cut by characters.
+
+        So are those of unit "tokens" without `with_token_counter`.
+        """
         count = self._count
         if count is None:
             return None

@@ -139,6 +139,8 @@ def test_a_fusion_with_a_part_without_hits_has_the_passages_of_others(method) ->
     cut = ranked(["a"], [1]).with_passages([Passage("a", 0, 9, 3, 1)])
     fused = Fused((), method).fuse([ranked([], []), cut], 3)
     assert [passage[:3] for passage in fused.passages or ()] == [("a", 0, 9)]
+    nothing = ranked([], []).with_passages(())
+    assert Fused((), method).fuse([nothing, nothing], 3).passages == ()
 
 
 def test_a_reranker_takes_passages_along_with_their_documents() -> None:
