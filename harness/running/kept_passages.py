@@ -25,20 +25,21 @@ def keep_passages(
         result: the answers.
         corpus: has the documents.
         context: decides whether passages are kept, and how tokens are counted.
-        meter: receives notes of queries whose passages do not fill a context.
+        meter: receives notes of queries whose passages, down to the depth, do not
+            fill a context; has those of the search.
 
     Raises:
-        BackendError: a hit is no document of the corpus, or a passage is not in
-            its document.
+        BackendError: a hit is no document of the corpus, or the search noted a passage
+            that is not in its document.
     """
     if not context.keeps_passages:
         return result
     changed = meter.notes().get(CHANGED_PASSAGE_NOTE, ())
     if changed:
         raise BackendError(
-            f"{count_of(len(changed), 'document')} (such as {changed[0]!r}) have a "
-            "passage that is not in their text: cut texts without changing "
-            "them, or leave out the measures of passages"
+            "passages are not in the text of their documents "
+            f"({count_of(len(changed), 'document')}, such as {changed[0]!r}): cut "
+            "texts without changing them, or leave out the measures of passages"
         )
     facts = result.facts
     answers = result.answers

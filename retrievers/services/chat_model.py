@@ -114,6 +114,7 @@ class ChatModel(remote_model.RemoteModel):
         access = remote_model.EndpointAccess(
             provider="openai",
             base_url=server,
+            # Only the server that has a key gets it.
             provider_url=server if key_variable else "",
             key_variables=(key_variable,),
         )
@@ -132,7 +133,7 @@ class ChatModel(remote_model.RemoteModel):
         """
         if self.server == OPENAI_URL:
             return ""
-        return redact_url(self.base_url or self.server)
+        return redact_url(self.server)
 
     @property
     def has_prices(self) -> bool:
@@ -205,8 +206,13 @@ class ChatModel(remote_model.RemoteModel):
         return OpenAIClient(self._url, self._headers(), self.name)
 
     def ask(self, prompt: Prompt, call: Call) -> Reply:
-        """Return the reply to a prompt; raise BackendError if it fails for good."""
-        self._client()
+        """Return the reply to a prompt.
+
+        Raises:
+            BackendError: the request failed for good.
+            InputError: the key is missing.
+        """
+        self._client()  # here, not in the event loop: the first call takes a second
         reply = run_request(self._request_reply(prompt, call), call.stopped)
         if reply.declined:
             call.meter.count(declined=1)
@@ -217,7 +223,7 @@ class ChatModel(remote_model.RemoteModel):
     async def _request_reply(self, prompt: Prompt, call: Call) -> Reply:
         """Send a prompt with schema and temperature, unless the server refuses them.
 
-        A prompt that it refuses even without them is declined.
+        A prompt that it refuses for another reason is declined.
         """
         omitted = self._unsupported
         if not prompt.schema:
