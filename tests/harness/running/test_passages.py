@@ -298,7 +298,7 @@ chunk = {{ call = "{name}:cut" }}
     results = ran(tmp_path, CUT + changed)
     assert results.retrievers == ("cut",)
     error = results.manifest.retrievers["changed"].error
-    assert "passages are not in the text of their documents (1 document" in error
+    assert "passages are not in the text of their documents (3 documents" in error
 
 
 def test_a_sweep_of_sizes_chooses_by_the_context(tmp_path: Path) -> None:
