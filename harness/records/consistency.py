@@ -10,7 +10,7 @@ from harness.records.manifest import Manifest, ResolvedExperiment
 
 
 def manifest_conflicts(manifest: Manifest) -> Iterator[str]:
-    """Yield what two parts of a manifest do not agree on."""
+    """Yield what parts of a manifest do not agree on; of unknown names, the first."""
     resolved = manifest.resolved
     names = [retriever.name for retriever in resolved.retrievers]
     if len(set(names)) < len(names):
