@@ -32,7 +32,7 @@ from retrievers.errors import InputError, Problem
 class FolderScores(NamedTuple):
     """The scores of one folder, with its name."""
 
-    name: str
+    folder_name: str
     scores: Scores
     manifest: Manifest | None
     """The configurations by which a retriever is recognised under another name.
@@ -106,12 +106,14 @@ def score_folders(
         [folder.folder for folder in results]
     )
     scored_folders: list[FolderScores] = []
-    for name, folder, scores in zip(unique_names, results, rescored, strict=True):
+    for folder_name, folder, scores in zip(
+        unique_names, results, rescored, strict=True
+    ):
         # Only `compare_sets` gives names. It joins the folders for each data set, and
         # needs the same names for all: what is one retriever on this set may be two on
         # the next.
         manifest = None if folder_names else folder.manifest
-        scored_folders.append(FolderScores(name, scores, manifest))
+        scored_folders.append(FolderScores(folder_name, scores, manifest))
     joined = join_scores(scored_folders, measures[0].cutoff)
     notes = (
         shared.sentence(),
@@ -181,7 +183,7 @@ def join_scores(folders: Sequence[FolderScores], cutoff: int | None) -> Scores:
                 continue
             other_names = repeated.setdefault(twin, [])
             if retriever.name != twin:
-                other_names.append(f"{retriever.name} in {folder.name}")
+                other_names.append(f"{retriever.name} in {folder.folder_name}")
     if len(retrievers) < 2:
         repeated = {}
         retrievers = []
@@ -228,7 +230,7 @@ def _unique_names(retrievers: Sequence[FolderRetriever]) -> dict[str, FolderRetr
     for retriever in retrievers:
         name = retriever.name
         if counts[name] > 1:
-            name = f"{retriever.folder.name}/{name}"
+            name = f"{retriever.folder.folder_name}/{name}"
         by_name[name] = retriever
     return by_name
 
