@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _exit_code(words: list[str]) -> int | str | None:
-    """Run a command line, print its errors, and return the exit code."""
+    """Run a command line, print its errors, and return the exit code; None is 0."""
     try:
         return _run(words)
     except HarnessError as error:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from harness.answers.systems import System, read_systems
 from harness.dataset import load_dataset
 from harness.experiment import JudgeConfig, LoadedExperiment, load
+from harness.scoring.query_units import refuse_absent_fields
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
@@ -54,14 +55,16 @@ def read_answer_inputs(
 
     Raises:
         InputError: with every problem of the experiment; if it has none, of the data
-            set; if that has none, of the answers. Or no query has a reference answer or
-            claims, and nothing can be measured by them.
+            set; if that has none, of the answers. Or no query has the declared field of
+            clusters or weights, or a reference answer or claims to measure by.
     """
     loaded = load(experiment, allow_code=allow_code)
     dataset = load_dataset(
         loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop"
     )
     queries = {query.id: query for query in (*dataset.judged_queries, *dataset.queries)}
+    statistics = loaded.experiment.statistics
+    refuse_absent_fields(list(queries.values()), statistics.cluster, statistics.weight)
     systems = read_systems(folder, queries.keys())
     measured_queries = tuple(
         query

@@ -47,18 +47,18 @@ def board_intervals(
     """
     columns = scores.values[scores.primary]
     names = list(columns)
-    shown = [Contrast(names.index(a), names.index(b)) for a, b in pairs.values()]
+    row_pairs = [Contrast(names.index(a), names.index(b)) for a, b in pairs.values()]
     family = _family(names, pairs)
     table = np.column_stack([*columns.values()])
     units = scores.units
     is_binary = scores.is_binary(scores.primary)
     if is_binary and units.weights is None and not units.clustered:
-        intervals = _binary_intervals(scores, shown, family, settings)
+        intervals = _binary_intervals(scores, row_pairs, family, settings)
     else:
         intervals = simultaneous_intervals(
             table,
             units,
-            shown,
+            row_pairs,
             family,
             level=settings.level,
             seed=settings.seed,
@@ -85,7 +85,7 @@ def _family(
 
 def _binary_intervals(
     scores: Scores,
-    shown: Sequence[Contrast],
+    row_pairs: Sequence[Contrast],
     family: Sequence[Contrast],
     settings: Settings,
 ) -> list[Interval]:
@@ -101,7 +101,7 @@ def _binary_intervals(
     if quantile is not None:
         alpha = min(alpha, single_level(quantile, scores.units))
     intervals: list[Interval] = []
-    for a, b in shown:
+    for a, b in row_pairs:
         differences = paired_differences(table[:, a], table[:, b])
         tied = len(differences.values) - differences.wins - differences.losses
         counts = PairCounts(differences.wins, differences.losses, tied)

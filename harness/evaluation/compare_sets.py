@@ -12,7 +12,7 @@ from harness.evaluation.join_folders import refuse_unscored, score_folders
 from harness.evaluation.sets import SetsComparison, compare_over_sets
 from harness.records import Results, RetrieverFailure
 from harness.records.data_sets_csv import read_sets
-from harness.scoring.run_names import unique_labels
+from harness.scoring.run_names import unique_folder_names
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import ScoreTable
@@ -83,13 +83,13 @@ def compare_set_folders(
     sets_by_folder = [_sets_by_name(folder) for folder in folders]
     shared = _shared_sets(folders, sets_by_folder)
     notes = [_shared_note(folders, sets_by_folder, shared)]
-    labels = unique_labels(folders)
+    folder_names = unique_folder_names(folders)
     scores: dict[str, Scores] = {}
     for name in shared:
         set_folders = [sets[name].folder for sets in sets_by_folder]
-        scores[name] = score_folders(set_folders, measures, folder_labels=labels)
+        scores[name] = score_folders(set_folders, measures, folder_names=folder_names)
         notes += [f"{name}: {note}" for note in scores[name].notes]
-    scores = _with_labelled_names(scores, labels)
+    scores = _with_folder_names(scores, folder_names)
     retrievers: set[str] = set()
     for set_scores in scores.values():
         retrievers.update(set_scores.retrievers)
@@ -149,37 +149,35 @@ def _shared_note(
     return "; ".join([f"Shared data sets: {', '.join(shared)}", *others]) + "."
 
 
-def _with_labelled_names(
-    scores: Mapping[str, Scores], labels: Sequence[str]
+def _with_folder_names(
+    scores: Mapping[str, Scores], folder_names: Sequence[str]
 ) -> dict[str, Scores]:
     """Return the scores with one name for each retriever on all data sets.
 
     A retriever that is the same in all folders has one name on a data set; if it
-    differs on another set, it has the names with the folders' labels on all of them.
+    differs on another set, it has a name with each folder's on all of them.
     """
-    labelled_names: set[str] = set()
+    prefixed_names: set[str] = set()
     for set_scores in scores.values():
         for retriever in set_scores.retrievers:
-            if retriever.rpartition("/")[0] in labels:
-                labelled_names.add(retriever)
+            if retriever.rpartition("/")[0] in folder_names:
+                prefixed_names.add(retriever)
     renamed: dict[str, Scores] = {}
     for name, set_scores in scores.items():
         values = {
-            measure: _split_names(table, labelled_names)
+            measure: _split_names(table, prefixed_names)
             for measure, table in set_scores.values.items()
         }
         renamed[name] = replace(set_scores, values=values)
     return renamed
 
 
-def _split_names(scores: ScoreTable, labelled_names: set[str]) -> ScoreTable:
-    """Return one set's scores under the names with labels, for those that have them."""
-    unlabelled_names = {name.rpartition("/")[2] for name in labelled_names}
-    split = {
-        name: column for name, column in scores.items() if name not in unlabelled_names
-    }
-    for labelled_name in sorted(labelled_names):
-        name = labelled_name.rpartition("/")[2]
+def _split_names(scores: ScoreTable, prefixed_names: set[str]) -> ScoreTable:
+    """Return one set's scores, under names with a folder for those that have them."""
+    plain_names = {name.rpartition("/")[2] for name in prefixed_names}
+    split = {name: column for name, column in scores.items() if name not in plain_names}
+    for prefixed_name in sorted(prefixed_names):
+        name = prefixed_name.rpartition("/")[2]
         if name in scores:
-            split[labelled_name] = scores[name]
+            split[prefixed_name] = scores[name]
     return split

@@ -201,8 +201,7 @@ def _group_by_measure(
     """Return the rows of each measure; empty for one that was not compared."""
     by_measure: dict[str, list[Comparison]] = {measure: [] for measure in measures}
     for row in rows:
-        if row.measure in by_measure:
-            by_measure[row.measure].append(row)
+        by_measure[row.measure].append(row)
     return {measure: tuple(by_measure[measure]) for measure in by_measure}
 
 

@@ -469,7 +469,7 @@ class Gate:
     p_value: float | None
     """One-sided p of the test against the margin.
 
-    None if none was made: too few queries, or the range is unknown.
+    None if none was made: too few queries, or the range is unknown or 0.
     """
     p_worse: float
     """Two-sided, uncorrected p of the deciding test of the difference."""

@@ -21,7 +21,7 @@ from harness.evaluation.warning_sentences import warning_sentences
 from harness.measures import Measure, parse_measure, parse_measure_list
 from harness.records import NO_SCORES, Manifest, Results
 from harness.scoring.rescore import recomputable_measures, relevance_by_rule, rescore
-from harness.scoring.run_names import unique_labels
+from harness.scoring.run_names import unique_folder_names
 from harness.scoring.score_table import identical_ranking_pairs, rankings_digest
 from harness.scoring.scores import Scores, order_by_mean, widest_range
 from harness.scoring.shared_queries import find_shared_queries
@@ -29,10 +29,10 @@ from harness.stats.differences import ScoreTable
 from retrievers.errors import InputError, Problem
 
 
-class LabelledScores(NamedTuple):
-    """The scores of one folder, with its label."""
+class FolderScores(NamedTuple):
+    """The scores of one folder, with its name."""
 
-    label: str
+    folder_name: str
     scores: Scores
     manifest: Manifest | None
     """The configurations by which a retriever is recognised under another name.
@@ -55,7 +55,7 @@ class LabelledScores(NamedTuple):
 class FolderRetriever(NamedTuple):
     """One retriever in one of several folders."""
 
-    folder: LabelledScores
+    folder: FolderScores
     name: str
     identity: str
     """A text that is equal for one configuration; without a manifest, its name."""
@@ -67,7 +67,7 @@ def score_folders(
     *,
     grade_rule: str | None = None,
     queries: Sequence[str] | None = None,
-    folder_labels: Sequence[str] | None = None,
+    folder_names: Sequence[str] | None = None,
 ) -> Scores:
     """Score the rankings of several results folders on the queries that they share.
 
@@ -77,7 +77,7 @@ def score_folders(
             all experiments have, its primary measure first.
         grade_rule: another grade rule, for all of them.
         queries: only these.
-        folder_labels: labels of the folders, whose retrievers are then recognised by
+        folder_names: names of the folders, whose retrievers are then recognised by
             their names only; None: the end of their paths.
 
     Raises:
@@ -102,15 +102,19 @@ def score_folders(
         )
         for folder in results
     ]
-    labels = folder_labels or unique_labels([folder.folder for folder in results])
-    labelled: list[LabelledScores] = []
-    for label, folder, scores in zip(labels, results, rescored, strict=True):
-        # Only `compare_sets` gives labels. It joins the folders for each data set, and
+    unique_names = folder_names or unique_folder_names(
+        [folder.folder for folder in results]
+    )
+    scored_folders: list[FolderScores] = []
+    for folder_name, folder, scores in zip(
+        unique_names, results, rescored, strict=True
+    ):
+        # Only `compare_sets` gives names. It joins the folders for each data set, and
         # needs the same names for all: what is one retriever on this set may be two on
         # the next.
-        manifest = None if folder_labels else folder.manifest
-        labelled.append(LabelledScores(label, scores, manifest))
-    joined = join_scores(labelled, measures[0].cutoff)
+        manifest = None if folder_names else folder.manifest
+        scored_folders.append(FolderScores(folder_name, scores, manifest))
+    joined = join_scores(scored_folders, measures[0].cutoff)
     notes = (
         shared.sentence(),
         *joined.notes,
@@ -156,10 +160,10 @@ def _select_shared(
     return tuple(query_id for query_id in shared_ids if query_id in queries)
 
 
-def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores:
+def join_scores(folders: Sequence[FolderScores], cutoff: int | None) -> Scores:
     """Join the retrievers of several folders into one table, each with its own name.
 
-    If two have the same name, the folder's label comes before it. Retrievers of one
+    If two have the same name, the folder's name comes before it. Retrievers of one
     identity with the same first hits and the same scores are one retriever, queried
     twice: it occurs once, by its first name, since every further pair makes all tests
     weaker. (Unless nothing would be left to compare.)
@@ -179,7 +183,7 @@ def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores
                 continue
             other_names = repeated.setdefault(twin, [])
             if retriever.name != twin:
-                other_names.append(f"{retriever.name} in {folder.label}")
+                other_names.append(f"{retriever.name} in {folder.folder_name}")
     if len(retrievers) < 2:
         repeated = {}
         retrievers = []
@@ -220,19 +224,19 @@ def _top_digest(retriever: FolderRetriever, cutoff: int | None) -> str:
 
 
 def _unique_names(retrievers: Sequence[FolderRetriever]) -> dict[str, FolderRetriever]:
-    """Return the retrievers by their names, with the folder's label if needed."""
+    """Return the retrievers by their names, with the folder's name if needed."""
     counts = Counter(retriever.name for retriever in retrievers)
     by_name: dict[str, FolderRetriever] = {}
     for retriever in retrievers:
         name = retriever.name
         if counts[name] > 1:
-            name = f"{retriever.folder.label}/{name}"
+            name = f"{retriever.folder.folder_name}/{name}"
         by_name[name] = retriever
     return by_name
 
 
 def _join_columns(
-    folders: Sequence[LabelledScores],
+    folders: Sequence[FolderScores],
     retrievers: Mapping[str, FolderRetriever],
     cutoff: int | None,
 ) -> Scores:

@@ -285,7 +285,8 @@ def _divide_texts(
 ) -> Iterator[PropertySlice]:
     """Yield the queries of each text; of two texts, the others have the other one.
 
-    A text that differs from query to query, such as an answer, makes no slices.
+    Texts that differ from query to query, such as answers, make no slices, if none is
+    that of ten queries.
     """
     counts = Counter(value for value in values if value is not None)
     if differs_by_query(counts) and max(counts.values()) < MIN_SLICE_QUERIES:

@@ -25,7 +25,7 @@ from retrievers.texts.word_tokens import tokenize
 from retrievers.types import Document, Query
 
 MARKS_OF_QUOTATION = frozenset('"“”„‟«»「」『』')
-"""Quotation marks, but the apostrophe, which is frequent within words."""
+"""Quotation marks without the apostrophe, which is frequent within words."""
 NO_SCRIPT = "none"
 """The script of a query without letters that have a name."""
 JAPANESE = "Japanese"

@@ -49,7 +49,7 @@ class Reason(Enum):
     NO_QUERY_DIFFERS = "no query differs"
     """The scores are the same on every query."""
     UNDEFINED = "undefined"
-    """The t-test has no standard error, as of differences that are all equal."""
+    """The t-test has no standard error: all differences may be equal."""
     TOO_FEW = "too few"
     """The smallest p that the differing queries could give is above the level."""
     NOT_SHOWN = "not shown"

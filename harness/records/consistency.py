@@ -10,7 +10,7 @@ from harness.records.manifest import Manifest, ResolvedExperiment
 
 
 def manifest_conflicts(manifest: Manifest) -> Iterator[str]:
-    """Yield what two parts of a manifest do not agree on."""
+    """Yield what parts of a manifest do not agree on; of unknown names, the first."""
     resolved = manifest.resolved
     names = [retriever.name for retriever in resolved.retrievers]
     if len(set(names)) < len(names):
@@ -47,14 +47,14 @@ def _part_conflicts(resolved: ResolvedExperiment) -> Iterator[str]:
 def _uses_itself(name: str, resolved: ResolvedExperiment) -> bool:
     """Whether a retriever is one of its own parts."""
     retrievers = resolved.retriever_by_name
-    seen: set[str] = set()
+    visited: set[str] = set()
     parts = [*retrievers[name].uses]
     while parts:
         part = parts.pop()
         if part == name:
             return True
-        if part not in seen:
-            seen.add(part)
+        if part not in visited:
+            visited.add(part)
             parts += retrievers[part].uses
     return False
 

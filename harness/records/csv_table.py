@@ -264,11 +264,11 @@ def _refuse_repeated_rows(
     keys = list(zip(*(columns[column] for column in schema.key), strict=True))
     if len(set(keys)) == len(keys):
         return
-    seen: set[tuple[Any, ...]] = set()
+    earlier_keys: set[tuple[Any, ...]] = set()
     for row, key in enumerate(keys):
-        if key in seen:
+        if key in earlier_keys:
             raise ValueError(f"line {row + FIRST_LINE} repeats {', '.join(key)}")
-        seen.add(key)
+        earlier_keys.add(key)
 
 
 def _parse_texts(cells: Sequence[str], column: str) -> list[Any]:

@@ -70,7 +70,7 @@ def _write_corpus(
 
     A later run compares the digests to find the documents that changed.
     """
-    shown: list[Document] = []
+    shown_documents: list[Document] = []
     with open_text_file(folder / CORPUS_FILE, "w") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(CORPUS_COLUMNS)
@@ -78,8 +78,8 @@ def _write_corpus(
             digest = short_digest(f"{document.title}\n{document.text}")
             writer.writerow([document.id, digest])
             if document.id in shown_ids:
-                shown.append(document)
-    return shown
+                shown_documents.append(document)
+    return shown_documents
 
 
 def read_corpus_digests(folder: Path) -> dict[str, str]:

@@ -7,8 +7,8 @@
   it is about (task, of, answer, judge, prompt)
 - `passages.jsonl`: the passage of each document (id, passage), for rankings
 
-Passages are named by a digest of their text. No text is judged twice: other cutoffs and
-other measures cost nothing.
+Passages are named by a digest of their text. No text is judged twice, unless the reply
+was unreadable (then the last entry counts): other cutoffs and measures cost nothing.
 """
 
 import json
@@ -43,7 +43,7 @@ class ClaimsRow(NamedTuple):
 
     text: str
     claims: tuple[str, ...] | None
-    """The claims of the text; None if the judge's answer was unreadable."""
+    """The claims of the text; None if the judge's reply was unreadable."""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
@@ -60,7 +60,7 @@ class VerdictRow(NamedTuple):
     passage: str
     """The digest of its text."""
     verdict: EntailmentWord | None
-    """The verdict; None if the judge's answer was unreadable."""
+    """The verdict; None if the judge's reply was unreadable."""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
@@ -127,7 +127,7 @@ def append_verdicts(
     by: JudgeIdentity,
     verdicts: Mapping[ClaimPassage, EntailmentWord | None],
 ) -> None:
-    """Add verdicts to a folder's file; None for an answer that was unreadable."""
+    """Add verdicts to a folder's file; None for a reply that was unreadable."""
     rows = [
         VerdictRow(pair.claim, short_digest(pair.text), word)
         for pair, word in verdicts.items()

@@ -69,7 +69,7 @@ class JudgedClaims(NamedTuple):
 class JudgeReadings:
     """One judge's verdicts, by text.
 
-    None if the judge's answer was unreadable; absent if the text was not judged.
+    None if the judge's reply was unreadable; absent if the text was not judged.
     """
 
     claims: dict[str, tuple[str, ...] | None] = field(default_factory=dict)

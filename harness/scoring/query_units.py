@@ -67,7 +67,7 @@ def query_clusters(
     Args:
         queries: in the order of the result.
         field: the declared field.
-        is_checked: whether these are some queries of a run, of which one has the field.
+        is_checked: whether these are some of many queries, of which one has the field.
 
     Raises:
         InputError: no query has the field, or "conversation" if some have a history and

@@ -8,7 +8,7 @@ from pathlib import Path
 from retrievers.errors import InputError, Problem
 
 
-def unique_labels(folders: Sequence[Path]) -> list[str]:
+def unique_folder_names(folders: Sequence[Path]) -> list[str]:
     """Return the last part of each path.
 
     It is preceded by as many folders as needed to make all different.
@@ -16,7 +16,7 @@ def unique_labels(folders: Sequence[Path]) -> list[str]:
     Raises:
         InputError: a folder is given twice, under one name or two.
 
-    >>> unique_labels([Path("/old/quickstart"), Path("/new/quickstart")])
+    >>> unique_folder_names([Path("/old/quickstart"), Path("/new/quickstart")])
     ['old/quickstart', 'new/quickstart']
     """
     parts = [folder.resolve().parts for folder in folders]

@@ -27,7 +27,7 @@ MIN_UNCANCELLED_SHARE = 1e-6
 def simultaneous_intervals(
     scores: Floats,
     units: Units,
-    shown: Sequence[Contrast],
+    pairs: Sequence[Contrast],
     family: Sequence[Contrast],
     *,
     level: float = 0.95,
@@ -42,7 +42,7 @@ def simultaneous_intervals(
     Args:
         scores: (n, k) scores of k retrievers.
         units: clusters and weights of the queries.
-        shown: the pairs whose intervals are returned.
+        pairs: the pairs whose intervals are returned.
         family: the pairs for which they hold at once.
         level: over the family.
         seed: of the draws.
@@ -50,7 +50,7 @@ def simultaneous_intervals(
     """
     c = simultaneous_quantile(scores, units, family, level=level, seed=seed)
     intervals: list[Interval] = []
-    for a, b in shown:
+    for a, b in pairs:
         estimate = standard_error(scores[:, a] - scores[:, b], units)
         if estimate is None or c is None:
             intervals.append(NOT_ESTIMABLE)

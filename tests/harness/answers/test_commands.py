@@ -399,6 +399,22 @@ def test_answers_are_scored_with_the_statistics_of_the_experiment(
     assert output["summary"][0]["ci_low"] < 1e-99
 
 
+def test_another_query_than_the_measured_ones_may_have_the_field_of_clusters(
+    judged_answers, capsys, tmp_path_factory
+) -> None:
+    folder = tmp_path_factory.mktemp("needs")
+    queries = [*QUERIES[:2], {**QUERIES[2], "fields": {"need": "x"}}]
+    data = small.markdown(folder / "data", DOCUMENTS, queries)
+    experiment = folder / "needs.toml"
+    small.by_claims(experiment, data, CLAIMED)
+    text = experiment.read_text(encoding="utf-8")
+    for field, code in (("need", 0), ("ned", 2)):
+        table = f'[statistics]\ncluster = "{field}"\n'
+        experiment.write_text(text + table, encoding="utf-8")
+        assert small.ended("answers", "score", experiment, judged_answers) == code
+    assert "'ned' is a field of no query" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

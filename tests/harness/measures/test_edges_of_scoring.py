@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.scoring.conventions import RunConventions, counting_queries
-from harness.scoring.run_names import unique_labels
+from harness.scoring.run_names import unique_folder_names
 from harness.scoring.states import _mean
 from harness.stats.differences import paired_differences
 from harness.stats.paired_tests import PairObservations, decide_pair
@@ -18,8 +18,8 @@ from retrievers.errors import InputError
 
 def test_the_repeated_folder_is_named() -> None:
     with pytest.raises(InputError, match="/b: is named twice"):
-        unique_labels([Path("/a"), Path("/b"), Path("/b")])
-    assert unique_labels([Path("/a"), Path("/b/a")]) == ["/a", "b/a"]
+        unique_folder_names([Path("/a"), Path("/b"), Path("/b")])
+    assert unique_folder_names([Path("/a"), Path("/b/a")]) == ["/a", "b/a"]
 
 
 def test_a_query_that_is_left_out_is_not_said_to_count() -> None:
