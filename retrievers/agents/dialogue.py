@@ -27,8 +27,8 @@ FORM_PROMPT = (
     '{"doc_ids": ["…"]}.'
 )
 ANSWER_CALLS = 2
-"""The last requests of a query allow only an answer: two, in case that one is out of
-form."""
+"""The last requests of a query allow only an answer: two, since the model is reminded
+once of the form."""
 
 
 class DialogueLimits(NamedTuple):
@@ -115,7 +115,7 @@ class Dialogue:
         """Make the next request, unless a limit is reached."""
         number = len(self._replies) + 1
         if number > self._limits.calls:
-            # The last replies were to be an answer: none of them was one in form.
+            # The last request was for an answer, and had none in form.
             self._end([], "form")
             return
         must_answer = number > self._limits.calls - ANSWER_CALLS

@@ -148,8 +148,8 @@ class HttpReranker(RemoteModel, Reranker):
     candidate_depth: PositiveInt = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for
-    cohere, 8,000 for voyage, 8,192 for jina, 512 for tei and vllm."""
+    """Documents are cut to so many tokens, as estimated, and what is cut off is counted;
+    0: 4,096 for cohere, 8,000 for voyage, 8,192 for jina, 512 for tei and vllm."""
     batch_size: PositiveInt = 100
     """Documents a request."""
     search_price: NonNegativeNumber | None = None
@@ -189,7 +189,7 @@ class HttpReranker(RemoteModel, Reranker):
     def price(self) -> Price | None:
         """The experiment's prices, else 0 on this machine, else the list price.
 
-        With `search_price`, tokens cost only what `price` says.
+        With `search_price`, tokens have no list price.
         """
         if self.search_price is None:
             return super().price
@@ -291,7 +291,7 @@ class HttpReranker(RemoteModel, Reranker):
 
         Raises:
             BackendError: there is not a finite score for each document.
-            Exception: as by `JsonClient.send`.
+            Exception: as by the client's `ask`.
         """
         body = self._request_body(query, documents)
         answer = await self._client().ask(self._protocol.path, body)

@@ -35,8 +35,8 @@ PASSAGE_BREAK = re.compile(r"\s+|(?<=[。．！？、])")
 PASSAGES_PER_DOCUMENT = 4
 """Passages that are searched for each document of a ranking, at first."""
 MEASURING_STEPS = 32
-"""How many characters have so many tokens is searched to one part in 32 of the text:
-more precision would hardly change where the passage ends."""
+"""The end of a passage of tokens is searched to one part in 32 of its characters: more
+precision would hardly change it."""
 
 
 PassageBoundary = Literal["words", "sentence", "heading"]
@@ -76,7 +76,8 @@ class Chunk(StrictTable):
     by: PassageBoundary | None = None
     """Where passages end: between words; with the paragraph or sentence; or before a
     heading. Left out, at white space, and an overlap may begin within a word. A word
-    longer than a passage is cut; left out, also one longer than half of it."""
+    that does not fit, with the space before it, is cut; left out, also one of half a
+    passage or of the rest behind an overlap."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of
     texts: in place of all else."""
@@ -165,7 +166,7 @@ def cut_document(document: Document, chunks: Chunk) -> list[Document]:
     """Cut a document's text; each passage has the title, and the id with a number.
 
     A passage ends at the last white space, or Japanese or Chinese mark, of its second
-    half, if there is one, or as `by` and `call` define it.
+    half, and behind the overlap, if there is one, or as `by` and `call` define it.
 
     >>> document = Document("d", "", "one two three four")
     >>> [p.text for p in cut_document(document, Chunk(size=8, overlap=2))]
@@ -320,7 +321,7 @@ def _cut_by_function(call: str, text: str) -> list[_Cut]:
     cuts: list[_Cut] = []
     earliest = 0
     for passage in map(str.strip, passages):
-        # A text that occurs twice is looked for behind the last one's start first.
+        # A text that occurs twice is looked for after the last one's start first.
         start = text.find(passage, earliest)
         if start < 0:
             start = text.find(passage)
@@ -332,8 +333,8 @@ def _cut_by_function(call: str, text: str) -> list[_Cut]:
 class _TokenMeasure:
     """Measures passages in tokens, together with their document's title.
 
-    At least half of the size is for the text, however long the title is: such a passage
-    is longer than the size.
+    At least half of the size is for the text: with a title of more than half of it, a
+    passage is longer than the size.
     """
 
     def __init__(self, title: str, size: int, count: TokenCounter) -> None:
@@ -434,9 +435,9 @@ def rank_by_best_passage(
 ) -> list[Ranking]:
     """Return the best `depth` documents of each query by their best passage's score.
 
-    It searches four passages per document, and four times more again if that was not
-    enough, or if a further passage may tie with the last document. The best `depth`
-    passages stay with the ranking.
+    It searches four passages per document, then 16, 64 and so on, until that is enough
+    and no further passage may tie with the last document. The best `depth` passages
+    stay with the ranking.
 
     Args:
         search: returns the best passages of the queries at some positions, up to a
