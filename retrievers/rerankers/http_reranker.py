@@ -148,7 +148,7 @@ class HttpReranker(RemoteModel, Reranker):
     candidate_depth: PositiveInt = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Documents are cut to so many tokens, as estimated, and what is cut off is counted;
+    """Documents are cut to so many tokens, as estimated; what is cut off is counted.
     0: 4,096 for cohere, 8,000 for voyage, 8,192 for jina, 512 for tei and vllm."""
     batch_size: PositiveInt = 100
     """Documents a request."""
