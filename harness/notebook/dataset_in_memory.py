@@ -42,7 +42,7 @@ OpenSource = Callable[[DatasetReference], Source]
 
 
 def source_in_memory(
-    documents: Any, queries: Any, qrels: Any, where: Conditions
+    documents: Any, queries: Any, qrels: Any, conditions: Conditions
 ) -> OpenSource:
     """Return the opener of a data set in memory; each part may also be a path.
 
@@ -52,7 +52,7 @@ def source_in_memory(
         queries: the same; None: those of the path in `documents`.
         qrels: see `grades_in_memory`, or a table of labels; None: those in the rows of
             the queries, if any.
-        where: column -> the values of the rows that are labels; empty if all rows are.
+        conditions: on the rows that are labels; empty if all rows are.
 
     Raises:
         InputError: one of them has another type, or the labels cannot be read.
@@ -66,7 +66,7 @@ def source_in_memory(
     if is_table_file(qrels):
         label_rows = rows_of_files(File(Path(qrels)))
     elif qrels is not None:
-        grades = grades_in_memory(qrels, has_query_order=True, where=where)
+        grades = grades_in_memory(qrels, has_query_order=True, conditions=conditions)
 
     def open_parts(reference: DatasetReference) -> Source:
         columns = _columns_of(reference)
