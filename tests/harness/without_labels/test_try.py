@@ -244,6 +244,7 @@ def test_too_few_documents_are_one_sentence(files, message, tmp_path, capsys):
         (["wiki", "-q", " "], "-q: is blank"),
         (["wiki", "--labels", "j.jsonl"], "wiki-try: has no questions yet"),
         (["wiki", "--model", "opnai:x", "-q", "a b"], "opnai"),
+        (["wiki", "--model", "openai:", "-q", "a b"], "--model: names no model"),
     ],
 )
 def test_mistakes_are_one_sentence(wiki, words, message, capsys):
