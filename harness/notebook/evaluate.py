@@ -29,7 +29,7 @@ from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 from retrievers.remedy import remedy_as_python
 
 RETRIEVER_INDEX = re.compile(r"retrievers\[(\d+)\]")
-"""The experiment's name of a retriever's table."""
+"""The name of a retriever's table in messages about an experiment."""
 NO_FILE_PREFIX = "experiment: "
 """The start of messages about an experiment without a file."""
 DATASET_PREFIX = "dataset."

@@ -30,7 +30,7 @@ class QueryBrowser(NamedTuple):
     listed: tuple[QueryEvidence, ...]
     """Its first queries."""
     more: int
-    """Its other queries."""
+    """How many other queries it has."""
 
 
 def build_query_browser(

@@ -90,7 +90,7 @@ class PairsContext:
     matrix: Sequence[MatrixRow]
     """Signs of all pairs of many retrievers; empty if the pairs are listed."""
     unlisted: int
-    """Pairs that are not listed."""
+    """How many pairs are not listed."""
     floors: Mapping[tuple[str, str], float]
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
     diagnostics: list[PairDiagnostics]

@@ -69,7 +69,7 @@ class DatasetCount(NamedTuple):
     phrase: str
     number: int
     ids: Sequence[str]
-    """The first of them."""
+    """The first ids, `MAX_LISTED_IDS` at most."""
 
 
 class ListedIds(NamedTuple):
@@ -77,9 +77,9 @@ class ListedIds(NamedTuple):
 
     retrievers: tuple[str, ...]
     ids: tuple[str, ...]
-    """The first of them."""
+    """The first ids, `MAX_LISTED_IDS` at most."""
     is_cut: bool
-    """Whether there are more."""
+    """Whether there are more ids."""
 
 
 @dataclass(frozen=True, slots=True)
