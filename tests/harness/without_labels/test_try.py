@@ -301,6 +301,14 @@ def test_questions_beside_the_documents_are_found(wiki, capsys):
     assert "6 questions from wiki/queries.txt" in begun
 
 
+def test_a_table_of_questions_beside_the_documents_is_not_skipped(wiki, capsys):
+    (wiki / "queries.csv").write_text("query\nwhat swims\n")
+    (wiki / "logo.svg").write_text("<svg/>")
+    begun = told(capsys, "try", "wiki")
+    assert "1 question from wiki/queries.csv" in begun
+    assert "skipped: 1 that no reader reads (.svg 1)\n" in begun
+
+
 def test_documents_may_be_a_table_or_an_archive(wiki, capsys, tmp_path):
     shutil.make_archive(str(tmp_path / "pages"), "zip", wiki)
     assert "6 documents" in told(capsys, "try", "pages.zip", "-q", "what swims")
