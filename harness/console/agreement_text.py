@@ -51,6 +51,7 @@ def _pair_lines(pair: PairOfJudges) -> Iterator[str]:
 
 
 def _confusion_lines(pair: PairOfJudges) -> Iterator[str]:
+    # Two files of queries have relevant documents, and no grades.
     grades = range(len(pair.table)) if len(pair.table) > 2 else ("not", "relevant")
     widest_cell = max(len(f"{cell:,}") for row in pair.table for cell in row)
     width = max(widest_cell + 2, 10)

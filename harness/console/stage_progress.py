@@ -22,7 +22,7 @@ class StageProgress(NamedTuple):
     cached: int
     """How many of the texts came from the cache."""
     seconds: float
-    """Since the stage began."""
+    """Seconds since the stage began, or since a model was loaded in it."""
     spent: float
     """Dollars of the whole run so far."""
     unit: str = ""

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.english import count_of, first_names, percent_text
+from harness.without_labels.layout import find_questions
 from harness.without_labels.trial import JudgedTrial
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def found_lines(trial: JudgedTrial | TitlesTrial) -> Iterator[str]:
         kinds.update({kind: number for kind, number in sizes.items() if kind != "row"})
     forms = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     yield f"{folder.documents}: {documents}{f' ({forms})' if forms else ''}"
-    skipped = list(_skipped_parts(dataset))
+    skipped = list(_skipped_parts(dataset, folder.documents))
     if skipped:
         yield f"skipped: {'; '.join(skipped)}"
     if isinstance(trial, JudgedTrial):
@@ -59,7 +60,7 @@ def _label_lines(trial: JudgedTrial) -> Iterator[str]:
         )
 
 
-def _skipped_parts(dataset: Dataset) -> Iterator[str]:
+def _skipped_parts(dataset: Dataset, documents: Path) -> Iterator[str]:
     """Yield the files of a folder that are not searched, by the reason."""
     quality = dataset.data_quality
     ignored = quality.get("ignored-file", ())
@@ -72,7 +73,10 @@ def _skipped_parts(dataset: Dataset) -> Iterator[str]:
     about = quality.get("folder-file", ())
     if about:
         yield f"{len(about):,} about the folder ({first_names(about, 3)})"
-    unread = quality.get("unread-file", ())
+    unread = list(quality.get("unread-file", ()))
+    questions_file = find_questions(documents) if unread else None
+    if questions_file is not None and questions_file.name in unread:
+        unread.remove(questions_file.name)  # a trial reads it
     if unread:
         yield f"{len(unread):,} that no reader reads ({_suffix_counts(unread)})"
     unconverted = quality.get("unconverted-file", ())

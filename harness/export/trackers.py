@@ -67,7 +67,7 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
     except Exception as error:
         if type(error).__module__.partition(".")[0] != tracker:
             raise
-        message, *_ = str(error).splitlines() or [type(error).__name__]
+        message, *_ = str(error).strip().splitlines() or [type(error).__name__]
         raise BackendError(f"{tracker}: {message}") from error
 
 

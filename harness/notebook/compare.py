@@ -135,7 +135,7 @@ def compare(
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
     _check_runs(runs, baseline)
-    grades = grades_in_memory(qrels, where=parse_conditions(where))
+    grades = grades_in_memory(qrels, conditions=parse_conditions(where))
     parsed = parse_measure_list(measure_names(measures))
     if not parsed:
         raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))

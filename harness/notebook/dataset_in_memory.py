@@ -47,7 +47,7 @@ def source_in_memory(
     queries: Any,
     qrels: Any,
     *,
-    where: Conditions,
+    conditions: Conditions,
     declared_kinds: Collection[str],
 ) -> OpenSource:
     """Return the opener of a data set in memory; each part may also be a path.
@@ -58,7 +58,7 @@ def source_in_memory(
         queries: the same; None: those of the path in `documents`.
         qrels: see `grades_in_memory`, or a table of labels; None: those in the rows of
             the queries, if any.
-        where: column -> the values of the rows that are labels; empty if all rows are.
+        conditions: on the rows that are labels; empty if all rows are.
         declared_kinds: kinds of columns whose names the reference declares; with one of
             labels, a frame of labels is read as a table in a file is.
 
@@ -76,7 +76,7 @@ def source_in_memory(
     if is_table_file(qrels) or (has_declared_columns and is_frame):
         label_rows = open_rows(qrels, "qrels")
     elif qrels is not None:
-        grades = grades_in_memory(qrels, has_query_order=True, where=where)
+        grades = grades_in_memory(qrels, has_query_order=True, conditions=conditions)
 
     def open_parts(reference: DatasetReference) -> Source:
         columns = _columns_of(reference)

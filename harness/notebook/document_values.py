@@ -110,7 +110,7 @@ def parse_conditions(where: Any) -> Conditions:
 
 
 def grades_in_memory(
-    qrels: Any, *, has_query_order: bool = False, where: Conditions | None = None
+    qrels: Any, *, has_query_order: bool = False, conditions: Conditions | None = None
 ) -> Qrels:
     """Labels as query id -> document id -> grade.
 
@@ -120,7 +120,7 @@ def grades_in_memory(
             doc_id and relevance (default 1), a table in a file, or a TREC file.
         has_query_order: whether a list is in the order of the queries, whose ids are
             unknown here; else dicts of several keys in a list are the rows of a table.
-        where: column -> the values of the rows of a table that are labels.
+        conditions: on the rows of a table that are labels.
 
     Raises:
         InputError: another type, a grade that is not a whole number, a duplicate, no
@@ -136,13 +136,15 @@ def grades_in_memory(
     is_list = isinstance(qrels, list | tuple) and not _are_rows(qrels)
     if (has_query_order and is_in_query_order(qrels)) or is_list:
         qrels = dict(enumerate(qrels))
-    if where and (is_trec_file or isinstance(qrels, Mapping)):
+    if conditions and (is_trec_file or isinstance(qrels, Mapping)):
         problem = "chooses rows of a table of labels, and qrels is none"
         raise InputError(Problem("where", problem, "leave it out, or give a frame"))
     if is_trec_file:
         check_file(qrels, "qrels", "a TREC file, a table, or a dict")
         return read_qrels(str(qrels))
-    grades_by_query = _values_by_query(qrels, "qrels", _GRADES, conditions=where or {})
+    grades_by_query = _values_by_query(
+        qrels, "qrels", _GRADES, conditions=conditions or {}
+    )
     if not any(grades_by_query.values()):
         raise InputError(Problem("qrels", "there are no labels", '{"q1": {"d1": 1}}'))
     return {query: grades for query, grades in grades_by_query.items() if grades}

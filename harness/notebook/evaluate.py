@@ -29,7 +29,7 @@ from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 from retrievers.remedy import remedy_as_python
 
 RETRIEVER_INDEX = re.compile(r"retrievers\[(\d+)\]")
-"""The experiment's name of a retriever's table."""
+"""The name of a retriever's table in messages about an experiment."""
 NO_FILE_PREFIX = "experiment: "
 """The start of messages about an experiment without a file."""
 DATASET_PREFIX = "dataset."
@@ -116,7 +116,7 @@ def evaluate(
     if margin is not None:
         statistics["margin"] = margin
     path = _dataset_path(
-        documents, queries, qrels, where=conditions, declared_kinds=columns or ()
+        documents, queries, qrels, conditions=conditions, declared_kinds=columns or ()
     )
     dataset: dict[str, Any] = {"path": path}
     if columns:
@@ -209,7 +209,7 @@ def _dataset_path(
     queries: Any,
     qrels: Any,
     *,
-    where: Conditions,
+    conditions: Conditions,
     declared_kinds: Collection[str],
 ) -> str | NamedObject:
     """Return the `path` of the data set: that of a file, if one path is all there is.
@@ -219,6 +219,6 @@ def _dataset_path(
     if queries is None and qrels is None and isinstance(documents, str | Path):
         return str(documents)
     source = source_in_memory(
-        documents, queries, qrels, where=where, declared_kinds=declared_kinds
+        documents, queries, qrels, conditions=conditions, declared_kinds=declared_kinds
     )
     return NamedObject(f"{OBJECT_PREFIX}documents and queries in memory", source)

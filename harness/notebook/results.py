@@ -97,8 +97,8 @@ class LabelledQueries(dict[str, LabelledQuery]):
 class NotebookResults(Results):
     """The results of a run: frames, sentences, charts, comparison, export.
 
-    If a later run replaces the folder, the frames stay those of this run, and methods
-    that read other files are refused.
+    If a later run replaces the folder, the frames stay those of this run, and what
+    would read other files than this run wrote is refused.
 
     >>> import harness
     >>> labels = {"q": ["0"]}
@@ -158,7 +158,8 @@ class NotebookResults(Results):
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, if the run did not; copy it to a path if one is given.
 
-        The page is one self-contained file.
+        The page needs no other file; queries without room on it are in queries.html of
+        the results folder.
 
         Returns:
             The path of the page: `path`, or report.html in the results folder.
@@ -289,7 +290,8 @@ class NotebookResults(Results):
             The run's id.
 
         Raises:
-            InputError: there is no such tracker, or its package is not installed.
+            InputError: there is no such tracker, its package is not installed, or a
+                later run replaced the results.
             BackendError: the tracker failed, such as for want of a server.
         """
         self.report()

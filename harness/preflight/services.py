@@ -65,7 +65,7 @@ def ping_services(
     failures: list[str] = []
     for service in _services(retrievers, judge, dataset):
         try:
-            with wrap_user_errors(()):
+            with wrap_user_errors(()):  # the line below names the retriever
                 response = service.ping()
         except HarnessError as failure:
             failures.append(failure_line(service.retriever, str(failure)))

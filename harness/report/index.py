@@ -193,7 +193,10 @@ def _find_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
 
 
 def _skip_reason(folder: Path, error: InputError) -> str:
-    """Why a folder is not listed, without its own path before every problem."""
+    """Why a folder is not listed: its first problem, and how many more there are.
+
+    A run that did not end has no manifest; its rankings are counted.
+    """
     if not (folder / "manifest.json").exists() and folder.name.endswith(".unfinished"):
         rankings = count_of(
             sum(1 for _ in folder.glob("runs/*.trec")), "finished ranking"

@@ -63,7 +63,7 @@ def _mteb_result(view: View, retriever: str) -> str:
 
 
 def _mteb_measure(measure_name: str) -> str | None:
-    """Return MTEB's name of a measure; None if MTEB defines it differently."""
+    """Return MTEB's name of a measure; None if MTEB has no such measure."""
     measure = parse_measure(measure_name)
     if measure.params or measure.cutoff is None or measure.name not in MTEB_NAMES:
         return None

@@ -26,11 +26,11 @@ class QueryBrowser(NamedTuple):
     sentence: str
     """How many queries there are, and which one is shown."""
     shown_group: EvidenceGroup | None
-    """The first group that has queries on the page."""
+    """The first group that has queries on the page; None without any."""
     listed: tuple[QueryEvidence, ...]
     """Its first queries."""
     more: int
-    """Its other queries."""
+    """How many other queries it has."""
 
 
 def build_query_browser(

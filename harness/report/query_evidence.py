@@ -26,7 +26,10 @@ class LabelledDocument(NamedTuple):
     grade: int
     """Without labels, the number of retrievers that have it among their first."""
     ranks: tuple[int, ...]
-    """Its rank in each retriever's stored hits; 0 if it is not among them."""
+    """Its rank in each retriever's stored hits; 0 if it is not among them.
+
+    Without labels, among the hits on the card.
+    """
 
 
 class QueryEvidence(NamedTuple):

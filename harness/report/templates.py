@@ -157,9 +157,9 @@ def html_environment() -> jinja2.Environment:
 
 
 @cache
-def text_environment(escape: Any) -> jinja2.Environment:
+def text_environment(escape_value: Any) -> jinja2.Environment:
     """An environment for a text format: every string is escaped, except our numbers."""
-    environment = _environment(autoescape=False, finalize=escape)
+    environment = _environment(autoescape=False, finalize=escape_value)
     environment.filters |= {
         filter_name: partial(_call_trusted, function)
         for filter_name, function in TEMPLATE_FILTERS.items()

@@ -42,7 +42,7 @@ from harness.wording.labelling import effort_sentence, next_steps
 from harness.wording.numerals import capital_numeral, numeral
 
 DIFFERENT_QUERIES = 20
-"""Queries of the group that differs most."""
+"""Queries of the group "Differ most", at most."""
 QUERY_BYTES = 150
 """About as much as a query with two rankings takes, packed."""
 HEAT_STEPS = 10

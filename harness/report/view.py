@@ -154,6 +154,7 @@ class View:
         """
         sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}")
         sentence = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+        # Names without parameters are short as they are.
         for measure in sorted(self.measures, key=len, reverse=True):
             if "(" in measure and measure in sentence:
                 return sentence.replace(measure, self.names[measure].short)

@@ -20,7 +20,7 @@ POOL_DEPTH = 5
 """Documents of each ranking that people judge; measures look no deeper."""
 RESERVED_NAMES = ("bm25", "minilm", "hashing", "hybrid")
 """Names of the retrievers that a trial has by itself."""
-KIND_AND_MODEL = re.compile(r"([a-z][a-z0-9-]*):(.+)")
+KIND_AND_MODEL = re.compile(r"([a-z][a-z0-9-]*):(.*)")
 """A kind and a model, such as `openai:text-embedding-3-small`."""
 LOCAL_KIND = "sentence-transformers"
 

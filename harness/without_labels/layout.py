@@ -144,7 +144,7 @@ def find_documents(documents: Path) -> Path:
 
 
 def find_questions(documents: Path) -> Path | None:
-    """Return the file of questions beside the documents; None if there is none."""
+    """Return the file of questions in the documents' folder; None without one."""
     table = find_table(_top_files(documents), QUERY_TABLE_STEMS, PLAIN_TEXT_SUFFIXES)
     return None if table is None else table.path
 

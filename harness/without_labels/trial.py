@@ -77,7 +77,7 @@ class JudgedTrial(NamedTuple):
     questions: int
     """How many questions there are."""
     questions_from: Path | None
-    """The file beside the documents from which questions came; None otherwise."""
+    """The file in the documents' folder from which questions came; else None."""
     unused_labels: bool
     """Whether that file has labels, which a trial does not use."""
     merged: MergedJudgments | None
@@ -132,13 +132,13 @@ def run_trial(
     with restored_on_error(folder.experiment):
         loaded, built = _build_trial(folder, inputs)
         results = run_built(loaded, built, options)
-    beside = questions.beside
+    source_file = questions.source_file
     return JudgedTrial(
         folder,
         built.dataset,
         questions=len(questions.all_questions),
-        questions_from=beside,
-        unused_labels=beside is not None and have_labels(beside),
+        questions_from=source_file,
+        unused_labels=source_file is not None and have_labels(source_file),
         merged=merged,
         results=results,
         judging=write_trial_page(folder, built.dataset, results, next_command),
@@ -151,25 +151,25 @@ class _TrialQuestions(NamedTuple):
     all_questions: Sequence[Query]
     stored: int
     """How many of them an earlier command stored."""
-    beside: Path | None
-    """The file beside the documents that was read, since none were given."""
+    source_file: Path | None
+    """The file in the documents' folder that was read, since none were given."""
 
 
 def _gather_questions(folder: TryFolder, inputs: TrialInputs) -> _TrialQuestions:
     """Return the stored questions and the new ones.
 
-    A file beside the documents is read only if there are neither.
+    A file in the documents' folder is read only if there are neither.
     """
     stored: list[Query] = []
     # Without questions the file is there, and empty: see `_run_on_titles`.
     if folder.questions_file.is_file() and folder.questions_file.stat().st_size:
         stored = read_questions(folder.questions_file)
-    beside = None
+    source_file = None
     new = list(inputs.questions)
     if not new and not stored:
-        beside = find_questions(folder.documents)
-        new = [] if beside is None else read_questions(beside)
-    return _TrialQuestions(add_questions(stored, new), len(stored), beside)
+        source_file = find_questions(folder.documents)
+        new = [] if source_file is None else read_questions(source_file)
+    return _TrialQuestions(add_questions(stored, new), len(stored), source_file)
 
 
 def _build_trial(

@@ -122,7 +122,7 @@ def _count_relevant(view: View, query_id: str) -> int:
 def compare_grade_rules(view: View) -> GradeRules | None:
     """The means under other grade rules and gains, and by each labeller's grades.
 
-    None if there is nothing to compare.
+    None with one retriever or one rule, or if claims or passages decide.
     """
     if len(view.retrievers) < 2:
         return None

@@ -42,7 +42,10 @@ class SameContext:
 
 
 def contexts_section(view: View) -> Section[SameContext] | None:
-    """Recall against the tokens of a context; None if no measure reads passages."""
+    """Recall against the tokens of a context.
+
+    None if no measure reads passages, or they fill no context.
+    """
     measures = [parse_measure(name) for name in view.measures]
     if not any(measure.uses_passages for measure in measures):
         return None

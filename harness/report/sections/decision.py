@@ -61,7 +61,7 @@ class BoardLine(NamedTuple):
     """Why it failed; "" if it did not."""
     is_folded: bool
     name: str
-    """Without the settings that have columns."""
+    """Its name, without the settings that have columns."""
     settings: tuple[str, ...]
     """Its value of each axis of a sweep; empty without columns of them."""
 

@@ -23,7 +23,7 @@ class FailingSlices(NamedTuple):
     """Where the leader and its main rival differ."""
 
     lead: str
-    """The strongest sentence; "" if no property explains the difference."""
+    """The first of `sentences`; "" without any, or if it is that nothing was found."""
     sentences: tuple[str, ...]
     """A sentence for each slice, strongest first; without a slice, why.
 

@@ -45,9 +45,9 @@ from harness.wording.verdicts import capitalized
 REMAINING_PAGE = "queries.html"
 """The second page, with the queries for which the report has no room."""
 MAX_PAGE_BYTES = 1_000_000
-"""Largest size of a page's evidence."""
+"""About the largest size of a page's packed evidence."""
 MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
-"""Largest size of the evidence of the second page."""
+"""The same of the second page."""
 DEFAULT_HITS = 10
 """Hits of a card whose cutoff is deeper than the documents that are stored."""
 SCORE_DIGITS = 4

@@ -39,10 +39,7 @@ MAX_PAIR_QUERIES = 4_000
 `harness compare --json` has more.
 """
 MAX_TEST_ROWS = 200
-"""Rows that the page shows, at most.
-
-If there are more, it shows only those of the leader and the baseline.
-"""
+"""Pairs up to which all are listed; of more, those of the leader and the baseline."""
 MAX_LISTED_NAMES = 6
 """Retrievers above which pairs are a matrix of signs."""
 STATE_BY_VERDICT = {
@@ -90,7 +87,7 @@ class PairsContext:
     matrix: Sequence[MatrixRow]
     """Signs of all pairs of many retrievers; empty if the pairs are listed."""
     unlisted: int
-    """Pairs that are not listed."""
+    """How many pairs are not listed."""
     floors: Mapping[tuple[str, str], float]
     """(a, b) -> the smallest possible p of the exact test, if above the level."""
     diagnostics: list[PairDiagnostics]

@@ -69,7 +69,7 @@ class DatasetCount(NamedTuple):
     phrase: str
     number: int
     ids: Sequence[str]
-    """The first of them."""
+    """The first ids, `MAX_LISTED_IDS` at most."""
 
 
 class ListedIds(NamedTuple):
@@ -77,9 +77,9 @@ class ListedIds(NamedTuple):
 
     retrievers: tuple[str, ...]
     ids: tuple[str, ...]
-    """The first of them."""
+    """The first ids, `MAX_LISTED_IDS` at most."""
     is_cut: bool
-    """Whether there are more."""
+    """Whether there are more ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,8 @@ def claims_sentence(judge: JudgeRecord | None, queries: int) -> str:
 def unjudged_shares(view: View) -> dict[str, float]:
     """Retriever -> share of its hits within the primary cutoff without a label.
 
-    A mean over queries with a hit. Empty if labels list relevant documents only: then
-    no label and irrelevant are the same.
+    A mean over queries with a hit. Empty if claims decide, and if labels list relevant
+    documents only: then no label and irrelevant are the same.
     """
     if not view.scores.has_irrelevant_labels:
         return {}

@@ -8,7 +8,7 @@ import numpy as np
 from harness.report.view import View
 from harness.stats.differences import paired_differences
 
-MAX_RIVALS = 6
+FEW_RETRIEVERS = 6
 """Retrievers up to which a query lost to any other one counts as lost.
 
 If there are more, only losses count to those that are not shown to be worse, if any.
@@ -54,7 +54,7 @@ def group_queries(view: View, slices: Sequence[QueryGroup] = ()) -> list[QueryGr
 def query_rivals(view: View) -> tuple[str, ...]:
     """The retrievers to which a query counts as lost; none if there is no other."""
     others = tuple(name for name in view.ranked if name != view.examined)
-    if len(view.ranked) <= MAX_RIVALS:
+    if len(view.ranked) <= FEW_RETRIEVERS:
         return others
     worse: Collection[str] = view.evaluation.shown_worse
     if view.examined != view.evaluation.leader:

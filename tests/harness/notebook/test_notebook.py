@@ -811,12 +811,20 @@ def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
         assert results.log_to("mlflow") == active.info.run_id
 
 
-def test_a_failure_of_a_tracker_is_one_sentence(results, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("no server\nsee the log", "no server"),
+        ("\n no server", "no server"),
+        ("", "Error"),
+    ],
+)
+def test_a_failure_of_a_tracker_is_one_sentence(results, monkeypatch, text, reason):
     failure = type("Error", (Exception,), {"__module__": "wandb.errors"})
     wandb = MagicMock(run=None)
-    wandb.init.side_effect = failure("no server\nsee the log")
+    wandb.init.side_effect = failure(text)
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    with pytest.raises(BackendError, match=r"^wandb: no server$"):
+    with pytest.raises(BackendError, match=rf"^wandb: {reason}$"):
         results.log_to("wandb")
     wandb.init.side_effect = TypeError("an unknown option")
     with pytest.raises(TypeError):

@@ -246,6 +246,7 @@ def test_too_few_documents_are_one_sentence(files, message, tmp_path, capsys):
         (["q.txt", "q.txt"], "q.txt: has one document: there is nothing to rank"),
         (["page.md", "-q", "a b"], "page.md: has one document"),
         (["wiki", "--model", "opnai:x", "-q", "a b"], "opnai"),
+        (["wiki", "--model", "openai:", "-q", "a b"], "--model: names no model"),
     ],
 )
 def test_mistakes_are_one_sentence(wiki, words, message, capsys):
@@ -302,6 +303,14 @@ def test_questions_beside_the_documents_are_found(wiki, capsys):
     asked("wiki/queries.txt")
     begun = told(capsys, "try", "wiki")
     assert "6 questions from wiki/queries.txt" in begun
+
+
+def test_a_table_of_questions_beside_the_documents_is_not_skipped(wiki, capsys):
+    (wiki / "queries.csv").write_text("query\nwhat swims\n")
+    (wiki / "logo.svg").write_text("<svg/>")
+    begun = told(capsys, "try", "wiki")
+    assert "1 question from wiki/queries.csv" in begun
+    assert "skipped: 1 that no reader reads (.svg 1)\n" in begun
 
 
 def test_documents_may_be_a_table_or_an_archive(wiki, capsys, tmp_path):
