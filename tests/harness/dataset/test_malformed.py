@@ -540,6 +540,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "dataset.queries: the data set is squad, which has its own queries",
     ),
     (
+        {"r.jsonl": '{"user_input": "leave", "reference_contexts": ["a"]}'},
+        "r.jsonl --documents d --labels l.csv",
+        "dataset.labels: the data set is ragas, which has its own labels",
+    ),
+    (
         {"d/queries.yaml": "- " + "[" * 3000 + "]" * 3000},
         "d",
         "d/queries.yaml: is not YAML: it is nested too deep",
