@@ -490,6 +490,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "is not a workbook that can be",
     ),
     (
+        {"b.xlsx": lambda: book(documents=ASKED, asked=ASKED)},
+        "b.xlsx --documents documents",
+        'name the sheet of queries: queries = "asked" (--queries asked)',
+    ),
+    (
         {"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)},
         "d",
         "has the sheets 'May', 'June'",
