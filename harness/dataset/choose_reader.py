@@ -74,7 +74,7 @@ OWN_PARTS = {
         ("ragas", "langsmith", "phoenix", "langfuse", "llama-index-rag"), ("labels",)
     ),
 }
-"""Format -> its parts for which no other file is read; of the others any is."""
+"""Format -> the parts that it has itself: a file that is named for one is refused."""
 SPLIT_FORMATS = (
     "hub",
     "beir",

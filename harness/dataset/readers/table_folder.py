@@ -201,12 +201,12 @@ def _missing_queries(reference: DatasetReference, folder: DatasetFolder) -> Prob
         names = first_names([*map(repr, sheets)])
         problem = f"holds {names}, and none of them is called queries"
         sheet = next((name for name in sheets if name != reference.documents), "…")
-        remedy = compose_remedy(
+        sheet_remedy = compose_remedy(
             "name the sheet of queries: ",
             Setting("queries", sheet),
             Option(f"--queries {shlex.quote(sheet)}"),
         )
-        return Problem(reference.name, problem, remedy)
+        return Problem(reference.name, problem, sheet_remedy)
     suffixes = ".tsv, .jsonl, .json, .parquet or .xlsx"
     remedy = f"name the file: queries = …; or call it queries.csv, {suffixes}"
     return Problem(str(folder.path), "holds no table of queries", remedy)
