@@ -61,7 +61,8 @@ def _dataset_lines(experiment: NewExperiment) -> Iterator[str]:
             "because of its name; change it with --columns"
         )
     if experiment.repeated_files:
-        yield f"ignored, the same queries again: {', '.join(experiment.repeated_files)}"
+        files = ", ".join(experiment.repeated_files)
+        yield f"ignored, queries with the same ids again: {files}"
     count = len(dataset.queries)
     if dataset.labels and count < FEW_QUERIES:
         subject = "query is" if count == 1 else "queries are"

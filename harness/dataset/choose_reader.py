@@ -56,16 +56,25 @@ If no format is declared, they are tried in this order.
 """
 PAGED_FORMATS = ("tables", "markdown")
 """Formats whose documents may be pages of PDF."""
-WHOLE_FORMATS = (
-    "hub",
-    "ir_datasets",
-    "autorag",
-    "embench",
-    "llama-index",
-    "squad",
-    "hotpotqa",
-)
-"""Formats that have all parts of a data set: no other file is read for one."""
+OWN_PARTS = {
+    **dict.fromkeys(
+        (
+            "hub",
+            "ir_datasets",
+            "autorag",
+            "embench",
+            "llama-index",
+            "squad",
+            "hotpotqa",
+        ),
+        ("documents", "queries", "labels"),
+    ),
+    **dict.fromkeys(("marked", "quoted", "markdown"), ("documents", "labels")),
+    **dict.fromkeys(
+        ("ragas", "langsmith", "phoenix", "langfuse", "llama-index-rag"), ("labels",)
+    ),
+}
+"""Format -> the parts that it has itself: a file that is named for one is refused."""
 SPLIT_FORMATS = (
     "hub",
     "beir",
@@ -139,8 +148,8 @@ def _refuse_other_keys(
     if reference.pages and format_name not in PAGED_FORMATS:
         problem = f"{subject}, and only a folder of PDF has pages"
         raise InputError(Problem("dataset.pages", problem, LEAVE_PAGES_OUT))
-    for key in ("documents", "queries", "labels"):
-        if getattr(reference, key) and format_name in WHOLE_FORMATS:
+    for key in OWN_PARTS.get(format_name, ()):
+        if getattr(reference, key):
             problem = f"{subject}, which has its own {key}"
             remedy = compose_remedy("leave it out", Option(f"--{key}"))
             raise InputError(Problem(f"dataset.{key}", problem, remedy))

@@ -135,6 +135,8 @@ class PlacedRow(NamedTuple):
     def query(self, default_id: str, *, has_labels: bool) -> Query | None:
         """Return the query; without one, add a problem.
 
+        One with a history has fields for its conversation and its turn.
+
         Args:
             default_id: its id if there is no column for it.
             has_labels: whether the row may have labels, which are not fields.
@@ -159,6 +161,6 @@ class PlacedRow(NamedTuple):
 
 
 def _conversation_name(first_message: str) -> str:
-    """Return a name by which the queries of one conversation belong together."""
+    """Return the name of a conversation, the same for all with this first message."""
     digest = hashlib.sha256(first_message.encode("utf-8", "surrogatepass")).hexdigest()
     return digest[:CONVERSATION_DIGEST_LENGTH]

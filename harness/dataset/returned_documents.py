@@ -6,9 +6,11 @@ again, since reading labels skips this column.
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.dataset.choose_reader import parse_sheet_path
 from harness.dataset.columns import Columns
 from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
@@ -19,6 +21,7 @@ from harness.dataset.label_lists import (
     named_documents,
     scores_or_list,
 )
+from harness.dataset.listing import list_reference
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
@@ -71,7 +74,7 @@ def _read_hits(
     document_ids = {document.id for document in dataset.documents()}
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
-    for row in _rows_with(column, dataset):
+    for row in _rows_with(column, reference, dataset):
         placed_row = PlacedRow(row, declared, ReadProblems())
         query_id = document_id(placed_row.value("query_id"))
         if query_id is None:
@@ -88,16 +91,47 @@ def _read_hits(
     return hits
 
 
-def _rows_with(column: str, dataset: Dataset) -> Iterator[Row]:
-    """Yield the rows of the data set's files that have a column."""
+def _rows_with(
+    column: str, reference: DatasetReference, dataset: Dataset
+) -> Iterator[Row]:
+    """Yield the rows of the data set's tables that have a column."""
     outer_column = column.partition(".")[0]
-    tables = [table for table in dataset.tables if Path(table.file).is_file()]
+    tables = dataset.tables
     # The exports of tools are read without the columns that have no known path.
     with_column = [table for table in tables if table.has_column(outer_column)]
+    listed = {_table_name(file): file for file in list_reference(reference).values()}
     for table in with_column or tables:
-        for row in read_file_rows(File(Path(table.file)), ReadProblems()):
+        file = _find_file(table.file, listed)
+        if file is None:
+            continue
+        if reference.header is False:
+            file = replace(file, header=("",))  # its columns are declared by number
+        for row in read_file_rows(file, ReadProblems()):
             if row.has(column):
                 yield row
+
+
+def _table_name(file: File) -> str:
+    """Return the name of a file, or of a sheet, as a table that was read has it."""
+    return f"{file.path}#{file.table}" if file.table else str(file.path)
+
+
+def _find_file(name: str, listed: Mapping[str, File]) -> File | None:
+    """Return the file of a table; None if it is in none, as of a hub.
+
+    Args:
+        name: of the table; rows of JSON may be under a key, `queries.json: examples`.
+        listed: the files of the data set, by their names.
+    """
+    for file_name in (name, name.rpartition(": ")[0]):
+        if file_name in listed:
+            return listed[file_name]
+        if Path(file_name).is_file():
+            return File(Path(file_name))
+        sheet_path = parse_sheet_path(file_name)
+        if sheet_path is not None:
+            return File(sheet_path.workbook, table=sheet_path.sheet)
+    return None
 
 
 def _hits_in(

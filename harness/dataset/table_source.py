@@ -47,7 +47,7 @@ PLACEHOLDER_QUERY = re.compile(
 )
 """Texts of queries that were not written yet."""
 FREQUENT_QUERY_FACTOR = 5
-"""If a query is on so many times as many rows as usual, it may be a placeholder."""
+"""A query on this many times the median number of rows may be a placeholder."""
 MAX_SHOWN_QUERY_LENGTH = 40
 """Characters of a query that a message shows."""
 MAX_HEADERS = 64
@@ -156,7 +156,7 @@ class TableSource:
         yield from read_labels(label_rows, query_ids or None)
 
     def _must_have_labels(self, row: PlacedRow) -> bool:
-        """Whether a row of a query is read for labels; it is a problem without any."""
+        """Whether a row of a query is read for labels, so that it must have some."""
         if not self.columns.has_labels(row.row) and row.value("claims"):
             return False  # claims are measured without labels
         if all(row.value(kind) == "" for kind in ("label_document", "grade")):

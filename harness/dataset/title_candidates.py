@@ -47,7 +47,7 @@ def title_candidates(raw: bytes, suffix: str) -> list[str]:
 def _word_titles(raw: bytes) -> list[str]:
     """Return the first paragraph in style Title, and the title among properties.
 
-    Without such a paragraph, or such a property, it is "".
+    Without such a paragraph, the first is "".
     """
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         names = set(archive.namelist())

@@ -72,7 +72,7 @@ class DatasetConfig(StrictTable):
     """The field, or fields, by which labels name documents, such as page; left out,
     their ids."""
     gitignore: bool = False
-    """Skip what .gitignore names, and node_modules, in the folder of `documents`."""
+    """Skip what .gitignore names, and node_modules, in the folder of documents."""
     where: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     """The rows that are labels: { action_name = "click" }; left out, all."""
     pages: bool = False

@@ -30,7 +30,7 @@ from harness.experiment.parse_measures import (
     parse_measures,
 )
 from harness.experiment.raw_table import RawTable
-from harness.experiment.retriever_config import NAME_PATTERN
+from harness.experiment.retriever_config import NAME_PATTERN, ConversationConfig
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.tables import NAME_RULE
 
@@ -263,6 +263,9 @@ def _tables_of(source: Mapping[str, Any] | Experiment) -> RawTable:
             remedy = "give the file of the experiment, or its tables"
             raise InputError(Problem("sweep", problem, remedy))
         tables = source.resolved()
+        # An Experiment that was not parsed has it in no table of a retriever.
+        if source.conversation != ConversationConfig():
+            tables["conversation"] = source.conversation.model_dump()
     return RawTable(_as_file_value(tables))
 
 

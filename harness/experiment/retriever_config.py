@@ -76,7 +76,7 @@ class RetrieverConfig(StrictTable):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it gives the same answer each time."""
+        """Whether it gives the same answer each time, if its parts do."""
         return True
 
     @property

@@ -102,7 +102,10 @@ def _query_rows(
             row["fields"] = dict(query.fields)
         if labellers[query.id]:
             row["labelled_by"] = labellers[query.id]
-        row["relevant_documents"] = _labels_as_json(labels_by_query[query.id])
+        labels = labels_by_query[query.id]
+        row["relevant_documents"] = _labels_as_json(labels)
+        if labels.groups is not None and labels.spans:
+            row["spans"] = _offsets(labels, labels.spans[0].document)
         rows.append(row)
     return rows
 
@@ -146,7 +149,7 @@ def _labels_as_json(labels: Labels) -> object:
     """Return labels as `queries.json` has them.
 
     Document -> grade; groups of alternatives; or an ordered list. With spans it is a
-    list of objects.
+    list of objects, except of a group, which then has a single document.
     """
     if labels.groups is not None:
         return [list(group) for group in labels.groups]
@@ -161,10 +164,15 @@ def _label_with_spans(labels: Labels, document: str) -> dict[str, Any]:
     label: dict[str, Any] = {"document_id": document}
     if labels.grades is not None:
         label["grade"] = labels.grades[document]
+    label["spans"] = _offsets(labels, document)
+    return label
+
+
+def _offsets(labels: Labels, document: str) -> list[list[int]]:
+    """Return the start and the end of each labelled span of a document."""
     # An empty document has an empty span, which no file may have.
-    label["spans"] = [
+    return [
         [span.start, span.end]
         for span in labels.spans
         if span.document == document and span.start < span.end
     ]
-    return label

@@ -35,6 +35,7 @@ class DraftQuery(NamedTuple):
     id: str
     query: str
     style: str
+    """A key of `draft_queries.QUERY_STYLES`."""
     need: str
     """Drafts that ask for the same have the same: the id of the first of them.
 

@@ -8,6 +8,9 @@ import pytest
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import load_dataset
+from harness.experiment import DatasetConfig, Experiment, load
+from harness.experiment.retriever_config import ConversationConfig
+from harness.experiment.retriever_schema import CustomConfig
 from harness.pipeline import run
 from harness.running.options import RunOptions
 from harness.scoring.query_units import query_clusters
@@ -101,6 +104,18 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
         "Is the Furka pass open?",
         "Not in winter.",
     )
+
+
+def test_the_conversation_of_an_experiment_in_python_counts(tmp_path):
+    built = Experiment(
+        name="talk",
+        dataset=DatasetConfig(path=str(dataset(tmp_path, ASKED))),
+        primary="RR",
+        conversation=ConversationConfig(text="all"),
+        retrievers=(CustomConfig(name="words", kind="bm25"),),
+    )
+    [words] = load(built).experiment.retrievers
+    assert words.conversation == built.conversation
 
 
 def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(

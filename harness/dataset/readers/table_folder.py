@@ -40,6 +40,7 @@ from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.dataset.usual_names import usual_column
 from harness.english import first_names
 from retrievers.errors import InputError, Problem
+from retrievers.remedy import Option, Setting, compose_remedy
 
 MARKDOWN_QUERIES = "queries.json"
 """The file of queries in a folder of Markdown, which is another format."""
@@ -199,9 +200,13 @@ def _missing_queries(reference: DatasetReference, folder: DatasetFolder) -> Prob
     if sheets and reference.folder.is_file():
         names = first_names([*map(repr, sheets)])
         problem = f"holds {names}, and none of them is called queries"
-        sheet = shlex.quote(f"{reference.name}#{sheets[0]}")
-        remedy = f"name the sheet of queries, such as {sheet}"
-        return Problem(reference.name, problem, remedy)
+        sheet = next((name for name in sheets if name != reference.documents), "…")
+        sheet_remedy = compose_remedy(
+            "name the sheet of queries: ",
+            Setting("queries", sheet),
+            Option(f"--queries {shlex.quote(sheet)}"),
+        )
+        return Problem(reference.name, problem, sheet_remedy)
     suffixes = ".tsv, .jsonl, .json, .parquet or .xlsx"
     remedy = f"name the file: queries = …; or call it queries.csv, {suffixes}"
     return Problem(str(folder.path), "holds no table of queries", remedy)

@@ -117,7 +117,10 @@ def test_a_workbook_without_a_sheet_of_queries_is_told_how_to_name_one(
 ):
     message = call("init", workbook, "--documents", "data", code=2).err
     assert "rated.xlsx: holds 'Golden', 'Notes'" in message
-    assert "'rated.xlsx#Golden'" in message
+    assert "(--queries Golden)" in message
+    Path("data/queries.csv").unlink()
+    out = call("init", workbook, "--documents", "data", "--queries", "Golden").out
+    assert "2 labelled queries" in out
 
 
 def test_a_results_folder_is_not_run_but_shown(folder, call: Call):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +148,55 @@ def test_a_query_of_two_columns_may_lack_one_of_them(tmp_path):
     assert [query.text for query in dataset.queries] == ["cat", "dog", "bird\nflies?"]
     returned = read_returned_documents(reference, dataset, "top")
     assert returned == {"q0": ["d2"], "q1": ["d3"], "q2": ["d1"]}
+
+
+TABLE = "what,d1,d2;d1\n"
+BY_NUMBER = {"query": "1", "label_document": "2", "fields": "3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "column", "options"),
+    [
+        (
+            "queries.json",
+            json.dumps(
+                {"rows": [{"query": "what", "relevant": ["d1"], "top": ["d2", "d1"]}]}
+            ),
+            "top",
+            {"columns": declared_columns({"fields": "top"})},
+        ),
+        (
+            "queries.csv",
+            TABLE,
+            "3",
+            {"columns": declared_columns(BY_NUMBER), "header": False},
+        ),
+        (
+            "d.zip",
+            f"query,relevant,top\n{TABLE}",
+            "top",
+            {"columns": declared_columns({"fields": "top"})},
+        ),
+    ],
+)
+def test_returned_documents_are_read_from_any_table(
+    tmp_path, name, table, column, options
+):
+    texts = "".join(
+        f"{json.dumps({'_id': id_, 'text': text})}\n" for id_, text in DOCUMENTS.items()
+    )
+    path = tmp_path
+    if name.endswith(".zip"):
+        path = tmp_path / name
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("documents.jsonl", texts)
+            archive.writestr("queries.csv", table)
+    else:
+        (tmp_path / "documents.jsonl").write_text(texts)
+        (tmp_path / name).write_text(table)
+    reference = DatasetReference(path, **options)
+    returned = read_returned_documents(reference, load_dataset(reference), column)
+    assert returned == {"q0": ["d2", "d1"]}
 
 
 def test_labellers_name_documents_by_their_files(tmp_path):

@@ -490,6 +490,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "is not a workbook that can be",
     ),
     (
+        {"b.xlsx": lambda: book(documents=ASKED, asked=ASKED)},
+        "b.xlsx --documents documents",
+        'name the sheet of queries: queries = "asked" (--queries asked)',
+    ),
+    (
         {"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)},
         "d",
         "has the sheets 'May', 'June'",
@@ -538,6 +543,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         {"s.json": SQUAD},
         "s.json --queries q.csv",
         "dataset.queries: the data set is squad, which has its own queries",
+    ),
+    (
+        {"r.jsonl": '{"user_input": "leave", "reference_contexts": ["a"]}'},
+        "r.jsonl --documents d --labels l.csv",
+        "dataset.labels: the data set is ragas, which has its own labels",
     ),
     (
         {"d/queries.yaml": "- " + "[" * 3000 + "]" * 3000},

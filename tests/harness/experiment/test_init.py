@@ -146,6 +146,15 @@ def test_labels_that_are_missing_are_shown(folder: Path) -> None:
     assert lines[5].endswith(f"harness init {folder}")
 
 
+def test_a_file_with_the_same_ids_is_ignored_and_named(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A")
+    for name, texts in (("more", ("what", "who")), ("few", ("when",))):
+        rows = [{"query": text, "relevant_documents": ["a"]} for text in texts]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    lines = [*new_experiment_lines(write_experiment(tmp_path))]
+    assert "ignored, queries with the same ids again: few.json" in lines
+
+
 def test_a_table_that_may_hold_the_queries_is_one_command_away(folder: Path) -> None:
     (folder / "queries.json").unlink()
     table = "Question,Expected document(s)\nred fruit,apple\n"

@@ -580,6 +580,7 @@ def test_exported_queries_are_read_as_they_were(tmp_path):
             "relevant_documents": [*spans, {"document_id": "a", "grade": 0}],
         },
         {"id": "both", "query": "fee", "relevant_documents": [["a"], ["b", "c"]]},
+        {"id": "one", "query": "fee", "relevant_documents": [["a"]], "spans": [[2, 5]]},
         {"id": "list", "query": "fee", "relevant_documents": ["b", "a"]},
         {
             "id": "part",
