@@ -135,9 +135,9 @@ def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:
 
     first_with_text: dict[str, int] = {}
     first_with_field: dict[str, int] = {}
-    for index, query in enumerate(queries):
+    labels = _cluster_labels(queries, field)
+    for index, (query, label) in enumerate(zip(queries, labels, strict=True)):
         text = "\0".join([*query.history, _normalised_text(query.text)])
-        label = query.fields.get(field, "") if field else ""
         for key, first_index in ((text, first_with_text), (label, first_with_field)):
             if not key:
                 continue
@@ -145,6 +145,25 @@ def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:
             current = find_leader(index)
             leaders[max(earlier, current)] = min(earlier, current)
     return [find_leader(index) for index in range(len(queries))]
+
+
+def _cluster_labels(queries: Sequence[Query], field: str | None) -> list[str]:
+    """Return each query's value of a field, "" for none.
+
+    A conversation's first turn has no history, from which later ones have the field: it
+    is known by its text, with which their histories begin.
+    """
+    if field is None:
+        return [""] * len(queries)
+    conversation_by_opening: dict[str, str] = {}
+    if field == CONVERSATION_FIELD:
+        for query in queries:
+            if query.history:
+                conversation_by_opening[query.history[0]] = query.fields.get(field, "")
+    return [
+        query.fields.get(field) or conversation_by_opening.get(query.text, "")
+        for query in queries
+    ]
 
 
 def _normalised_text(text: str) -> str:

@@ -130,7 +130,7 @@ def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(
         "2",
         "3",
     ]
-    assert query_clusters(dataset_read.queries, None) == ("", "a2", "", "a2")
+    assert query_clusters(dataset_read.queries, None) == ("a1", "a1", "", "a1")
 
 
 @pytest.mark.parametrize(
