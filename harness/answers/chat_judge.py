@@ -63,7 +63,7 @@ class _BatchReply(Generic[AnswerType]):
 
     indices: Sequence[int]
     answer: AnswerType | None
-    """None if the reply is unreadable."""
+    """None if the request was declined, or the reply is unreadable."""
 
 
 class ModelJudge:
@@ -71,9 +71,10 @@ class ModelJudge:
 
     Replies are cached: a stopped run resumes, and no reply is paid for twice.
 
-    After a declined request or an unreadable reply, the items have no verdict; the next
-    run requests them again. A text beyond `longest` tokens is truncated after a word;
-    the meter counts the items with a truncated text (`truncated`).
+    A declined request or an unreadable reply gives None for its items, and the next run
+    requests them again. The passage of verdicts and ratings, the question of `helps`,
+    and a text by itself are truncated after a word beyond `longest` tokens; the meter
+    counts the items with a truncated text (`truncated`).
     """
 
     prompts_digest = PROMPTS_DIGEST
@@ -124,7 +125,10 @@ class ModelJudge:
     def relevance(
         self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
-        """Two ratings of each passage, by two wordings, when both have a reply."""
+        """Two ratings of each passage, by two wordings, when both have a reply.
+
+        A rating is None if its reply is unreadable.
+        """
         wordings = len(RELEVANCE_PROMPTS)
         batches = [
             self._single_batch(
@@ -160,7 +164,10 @@ class ModelJudge:
         marked: MarkedText,
         context: Sequence[MarkedText] = (),
     ) -> _Batch:
-        """Return the request about one item, which is truncated; its context is not."""
+        """Return the request about one item, truncated if it is too long.
+
+        Its context is not truncated.
+        """
         text, is_truncated = shorten_text(marked.text, self._longest)
         prompt = texts_prompt(system_prompt, *context, marked._replace(text=text))
         return _Batch([index], ChatRequest(prompt, is_truncated=is_truncated))
@@ -168,7 +175,7 @@ class ModelJudge:
     def _batches_by_text(
         self, system_prompt: str, shared: MarkedTexts, items: MarkedTexts
     ) -> list[_Batch]:
-        """Return requests about items with the same shared text, in the texts' order.
+        """Return requests about items with the same shared text, sorted by that text.
 
         A request has at most MAX_CLAIMS_PER_REQUEST items.
 

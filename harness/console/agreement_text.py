@@ -51,12 +51,12 @@ def _pair_lines(pair: PairOfJudges) -> Iterator[str]:
 
 
 def _confusion_lines(pair: PairOfJudges) -> Iterator[str]:
-    # Two files of queries have relevant documents, and no grades.
+    # Labellers of two files of queries give no grades: their table is 2 by 2.
     grades = range(len(pair.table)) if len(pair.table) > 2 else ("not", "relevant")
     widest_cell = max(len(f"{cell:,}") for row in pair.table for cell in row)
     width = max(widest_cell + 2, 10)
-    head = f"  {pair.a} down, {pair.b} across:".ljust(14)
-    yield head + "".join(f"{grade!s:>{width}}" for grade in grades)
+    yield f"  {pair.a} down, {pair.b} across:"
+    yield " " * 14 + "".join(f"{grade!s:>{width}}" for grade in grades)
     for grade, row in zip(grades, pair.table, strict=True):
         yield f"  {grade!s:>10}  " + "".join(f"{cell:>{width},}" for cell in row)
 
@@ -79,4 +79,5 @@ def _dispute_lines(title: str, disputes: Sequence[Dispute]) -> Iterator[str]:
         yield f"{title}: {dispute.query_id} {dispute.document_id}: {grades}"
     unlisted = len(disputes) - MAX_LISTED_DISPUTES
     if unlisted > 0:
-        yield f"{title}: {unlisted:,} more pairs (--json lists them all)"
+        more = count_of(unlisted, "more pair")
+        yield f"{title}: {more} (--json lists them all)"

@@ -28,7 +28,7 @@ PoolFile = Annotated[
 ]
 EarlierLabels = Annotated[
     list[Path] | None,
-    typer.Option(help="Files of earlier labels; their pairs are left out."),
+    typer.Option(help="Further files of labels: --for says which are left out."),
 ]
 JudgeModelOption = Annotated[
     str | None,
@@ -47,7 +47,7 @@ SampleSize = Annotated[
 NextLookOption = Annotated[
     bool,
     typer.Option(
-        "--next-look", help="Draw the queries that the next planned look lacks."
+        "--next-look", help="Draw the queries that the next interim analysis lacks."
     ),
 ]
 
@@ -65,7 +65,7 @@ def pool(
     audience: Annotated[
         Literal["human", "llm"],
         typer.Option(
-            "--for", help="Who will judge; pairs that they have judged are left out."
+            "--for", help="Who will judge; pairs that such judges judged are left out."
         ),
     ] = "human",
     policy: shared.PolicyFile = None,

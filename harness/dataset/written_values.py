@@ -57,14 +57,15 @@ def decode_utf8(raw: bytes, location: SourceLocation) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = location.line or raw.count(b"\n", 0, error.start) + 1
+        # The place is in what follows a byte order mark.
+        line = location.line or error.object.count(b"\n", 0, error.start) + 1
         where = str(SourceLocation(location.path, line))
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             problem = "is not UTF-8 but UTF-16"
             remedy = "save the file as UTF-8"
         else:
             problem = "is not UTF-8"
-            remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
+            remedy = f"byte 0x{error.object[error.start]:02x}; save the file as UTF-8"
         raise InputError(Problem(where, problem, remedy)) from None
 
 
@@ -124,10 +125,13 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object_without_repeated_keys)
 def parse_cell(cell: object) -> object:
     """Return the value of a cell; None for a blank text.
 
-    A text that is a list or an object, as JSON, Python or numpy write it, is parsed.
+    A text that is a list, an object or a set, as JSON, Python or numpy write it, is
+    parsed; JSON that `parse_json` refuses stays a text.
 
     >>> parse_cell("['a', 'b']"), parse_cell(" "), parse_cell("a"), parse_cell("[a")
     (['a', 'b'], None, 'a', '[a')
+    >>> parse_cell('{"a": 1, "a": 2}')
+    '{"a": 1, "a": 2}'
     >>> parse_cell("['a' 'b']")
     ['a', 'b']
     """
@@ -135,8 +139,12 @@ def parse_cell(cell: object) -> object:
         return cell
     if not cell.lstrip().startswith(("[", "{")):
         return cell if cell.strip() else None
-    with suppress(ValueError):
+    try:
         return parse_json(cell)
+    except json.JSONDecodeError:
+        pass  # it may be as Python or numpy writes it
+    except ValueError:
+        return cell
     if ARRAY_PATTERN.fullmatch(cell.strip()):
         # Python would join texts that are side by side.
         return [single + double for single, double in ARRAY_ELEMENT.findall(cell)]
@@ -164,7 +172,7 @@ def id_problem(id_: str) -> str:
 
 
 def parse_grade(value: object) -> int | None:
-    """Return a grade as an integer; None if it is not a whole number below 2^31.
+    """Return a grade as an integer; None if it is no whole number within ±2^31.
 
     >>> parse_grade("2"), parse_grade(1.0), parse_grade("high"), parse_grade(0.5)
     (2, 1, None, None)
@@ -223,7 +231,7 @@ NEGATIVE_FLAGS = frozenset(
         "👎",
     )
 )
-"""Words for not relevant, if the name of the column says that it judges."""
+"""Words for not relevant in a column that judges, by its name or for a caller."""
 POSITIVE_FLAGS = frozenset(
     (
         "yes",
@@ -245,7 +253,7 @@ POSITIVE_FLAGS = frozenset(
         "👍",
     )
 )
-"""Words for a document that is relevant, if the name of the column judges."""
+"""Words for relevant in such a column."""
 
 
 def parse_flag(cell: object) -> int | None:
@@ -289,7 +297,9 @@ def read_history(
     >>> read_history([fee, "Yes."], SourceLocation("q"), ReadProblems())
     ('Is there a fee?', 'Yes.')
     """
-    messages = parse_cell(cell) or []
+    messages = parse_cell(cell)
+    if messages is None:
+        return ()
     if isinstance(messages, list):
         texts = [_message_text(message) for message in messages]
         if all(isinstance(text, str) for text in texts):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.dataset import DatasetReference
-from harness.dataset.file import Files, is_zip
+from harness.dataset.file import Files
 from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.listing import list_files
 from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
@@ -43,7 +43,7 @@ class TryFolder:
     documents: Path
     """The folder, archive or table that the user named."""
     name: str
-    """Name of the experiment: that of the documents' folder."""
+    """Name of the experiment: that of the documents' folder or file, made valid."""
     path: Path
     """The folder that the trial writes."""
 
@@ -59,12 +59,12 @@ class TryFolder:
 
     @property
     def titles(self) -> Path:
-        """The data set of the documents without their titles."""
+        """The data set for questions made from titles: the documents without them."""
         return self.path / "titles"
 
     @property
     def questions(self) -> Path:
-        """The data set's folder: questions, and the labels of people."""
+        """The folder of the real questions, and of the labels of people."""
         return self.path / "questions"
 
     @property
@@ -138,7 +138,7 @@ def try_folder(documents: Path) -> TryFolder:
 
 
 def find_documents(documents: Path) -> Path:
-    """Return the table of documents in a folder; the folder itself if it has none."""
+    """Return the table of documents in a folder; without one, what the user named."""
     table = find_table(_top_files(documents), DOCUMENT_TABLE_STEMS)
     return documents if table is None else table.path
 
@@ -151,6 +151,6 @@ def find_questions(documents: Path) -> Path | None:
 
 def _top_files(documents: Path) -> Files:
     """Return the files at the top of a folder; {} for an archive or a table."""
-    if not documents.is_dir() or is_zip(documents):
+    if not documents.is_dir():
         return {}
     return top_files(list_files(documents, gitignore=True))

@@ -185,6 +185,7 @@ class RemoteEncoder(RemoteModel, Encoder):
             counts,
             max_texts=self.request_size,
             max_tokens=self.max_request_tokens,
+            # Counts are at most `limit`: with one more, no text goes alone.
             lone_tokens=limit if self.refuses_long_texts else limit + 1,
         )
 
@@ -206,11 +207,13 @@ class RemoteEncoder(RemoteModel, Encoder):
 
         request = split_when_refused(sent_texts, send)
         embedded = Embedded.concatenate(run_request(request, call.stopped))
+        # Of a text that was refused, only a beginning has tokens.
+        sent_tokens = (embedded.tokens + embedded.truncated_tokens).tolist()
         truncated = embedded.truncated_tokens + np.asarray(
             [
                 _estimate_cut_tokens(text, sent_text, tokens)
                 for text, sent_text, tokens in zip(
-                    prompted_texts, sent_texts, embedded.tokens.tolist(), strict=True
+                    prompted_texts, sent_texts, sent_tokens, strict=True
                 )
             ],
             dtype=np.int64,
@@ -243,9 +246,9 @@ class RemoteEncoder(RemoteModel, Encoder):
     async def _embed_after_errors(self, text: str, role: Role, call: Call) -> Embedded:
         """Embed a text to which the server answered with equal errors 500.
 
-        It may be too long, or the server broken, or overloaded for a while. A server
-        that is overloaded must never cut a text: the whole text is tried once more,
-        even if a beginning was accepted.
+        It may be too long, or the server broken, or overloaded for a while. So the
+        whole text is tried once more, even if a beginning was accepted; only if that
+        fails, too, the beginning is returned.
 
         Raises:
             BackendError: the errors go on; RequestRefused if even the beginning is
@@ -314,8 +317,9 @@ class RemoteEncoder(RemoteModel, Encoder):
             texts: the texts, with their prompts.
             role: their role.
             call: counts the cost, and stops the request.
-            max_equal_errors: equal errors 500 in a row that end the tries; one fewer
-                than elsewhere, so that they are a RepeatedError, and one try is left.
+            max_equal_errors: equal errors 500 in a row that end the tries. Fewer than
+                MAX_EQUAL_ERRORS are a RepeatedError, a kind of refusal: the default
+                leaves `_embed_after_errors` one more try.
 
         Raises:
             RequestRefused: they are refused; RepeatedError: by so many equal errors.

@@ -14,7 +14,7 @@ from retrievers.meter import Stop
 from retrievers.services.service_errors import RequestRefused
 
 POLL_SECONDS = 0.2
-"""Seconds between two checks whether a pause should end."""
+"""Seconds between two checks whether to stop waiting."""
 CLOSE_SECONDS = 8.0
 """Seconds that the end of the program waits for a client to close."""
 STOPPED_MESSAGE = "stopped, since another request failed or the run was interrupted"
@@ -69,9 +69,10 @@ def wait_for_close(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
 async def in_thread(function: Callable[[], AnswerType]) -> AnswerType:
     """Run a blocking function in a thread of its own.
 
-    The thread is abandoned if nothing awaits its end.
+    If it is cancelled, the function runs on, and its result is lost.
     """
     future: Future[AnswerType] = Future()
+    # Cannot be cancelled any more, so that a result can be set in any case.
     future.set_running_or_notify_cancel()
 
     def run() -> None:
@@ -106,14 +107,15 @@ def completed_batches(
 ) -> Iterator[list[tuple[RequestType, AnswerType]]]:
     """Yield requests with their answers, those that arrive together as one list.
 
-    When a request fails, no further one is sent. The answers of the others are still
-    yielded (they may have been paid for), and the first failure is raised at the end.
-    The event that `ask` receives is then set, so that none of them tries again. If the
-    caller is interrupted, or closes the iterator, all requests are abandoned. Requests
-    are taken from their iterator in the caller's thread, when there is room.
+    When a request fails, no further one is taken, and those that wait for a thread are
+    cancelled; the thread that the failure freed may have begun one. `stopped` is set at
+    once, so that those under way do not try again: their answers are still yielded,
+    since they may have been paid for, and a failure is raised at the end. If the caller
+    is interrupted, or closes the iterator, all requests are abandoned. Requests are
+    taken from their iterator in the caller's thread, when there is room.
 
     Args:
-        ask: sends a request and returns its answer.
+        ask: sends a request and returns its answer; its second argument is `stopped`.
         requests: the requests.
         width: requests at once.
     """

@@ -54,10 +54,11 @@ class EdgeStore(Store):
 
     The engine searches the segments of a collection in parallel, but leaves all points
     in one segment until told to optimise. So an exact collection gets as many segments
-    as there are processors; the last needs no optimising. An approximate one is indexed
-    as a whole, since a graph of all points is searched faster than several. One of
-    sparse vectors, or of vectors of tokens, stays one segment, because the engine must
-    know the size of segments before the vectors are known.
+    as there are processors (of MIN_SEGMENT_POINTS at least, more if documents have
+    several passages); the last needs no optimising. An approximate one is indexed as a
+    whole, since a graph of all points is searched faster than several. One of sparse
+    vectors, or of vectors of tokens, stays one segment: the engine wants a segment's
+    size in kilobytes in advance, and these vectors differ in length.
 
     A point's id is its number, and the document ids are in a file of their own: the
     engine needs a third less time to store such points than those with ids of 128 bits
@@ -118,7 +119,7 @@ class EdgeStore(Store):
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes stored with a complete collection; None for any other."""
         with points.explain_engine_errors(self._folder):
-            # In folders of earlier versions, points had their documents' ids.
+            # Folders of earlier versions lack it: points had their documents' ids.
             if not (self._folder / IDS_FILE).exists():
                 return None
         # Opened now, so that the time of a search does not include it.
@@ -128,7 +129,10 @@ class EdgeStore(Store):
             return {kind: tuple(ids) for kind, ids in notes.items()}
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Create an empty collection, in addition to any finished one."""
+        """Create an empty collection; a finished one stays until `finish`.
+
+        An unfinished one is removed in any case, whether `anew` or not.
+        """
         import qdrant_edge as edge
 
         self.close()
@@ -162,11 +166,13 @@ class EdgeStore(Store):
         """Raise InputError if the collection may not fit on the disk.
 
         Optimising copies a segment, up to twice. If a mapped file cannot grow, the
-        process dies.
+        process dies. Vectors that differ in length, sparse ones and those of tokens,
+        are not counted: their size is not known yet.
         """
         segment_points = min(self._segment_size, self._documents)
         stored_points = self._documents + 2 * segment_points
-        point_bytes = 4 * dimensions + POINT_OVERHEAD_BYTES
+        vector_bytes = 4 * dimensions if self._form == "dense" else 0
+        point_bytes = vector_bytes + POINT_OVERHEAD_BYTES
         needed_bytes = SPARE_DISK_BYTES + point_bytes * stored_points
         free_bytes = shutil.disk_usage(self._folder.parent).free
         if free_bytes < needed_bytes:

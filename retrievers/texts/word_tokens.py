@@ -5,19 +5,20 @@ The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 * A word is a run of letters, digits, underscores and **marks**: a vowel sign or a point
   never ends a word (WB4). One apostrophe (`'`) between letters or digits stays inside;
   every other punctuation ends a word, also `’`, and `.` and `:` inside numbers.
-* Scripts that UAX #29 leaves to a dictionary because they put no spaces between words
-  (Line_Break=Complex_Context: Thai, Lao, Khmer, Burmese and their kin), kana, kanji and
-  hangul are cut into runs of two grapheme clusters that overlap by one.
+* Kana, kanji, hangul, and the scripts that UAX #29 leaves to a dictionary because they
+  put no spaces between words (Line_Break=Complex_Context: Thai, Lao, Khmer, Burmese and
+  their kin) are cut into runs of two grapheme clusters that overlap by one.
 * An emoji is a word, whatever its colour; a joined one is a word for each picture.
 * Invisible characters (joiners, soft hyphens, marks of direction, variation selectors)
   are removed, so that a word is one term with and without them. A zero-width space ends
-  a word, but not in a script without spaces, where only some texts have it.
+  a word, but not in a script of Complex_Context, where only some texts have it.
 * Letters are compared after compatibility composition (NFKC) and in lower case. Accents
   stay: nothing is folded that changes a word in some language.
 * Signs that most texts leave out are removed: points of Arabic and Hebrew (category Mn
-  after NFKD), hamzas on letters, the tatweel, and the signs of tone of scripts without
-  spaces (Unicode's property Diacritic, as in Lucene's ICU folding). Forms of alef, yeh,
-  kaf and heh are one letter each, as in Lucene's normalisers of Arabic and Persian.
+  after NFKD), hamzas on letters, the tatweel. So are, as in Lucene's ICU folding, the
+  marks of scripts of Complex_Context that Unicode calls Diacritic: signs of tone, but
+  also viramas, the Burmese asat and the Khmer coeng. Forms of alef, yeh, kaf and heh
+  are one letter each, as in Lucene's normalisers of Arabic and Persian.
 """
 
 import re
@@ -63,7 +64,7 @@ ASCII_WORD = re.compile(r"\w+(?:'\w+)?")
 """The same rule for a text that is all ASCII, in a third of the time."""
 DOT_ABOVE = "\u0307"
 EMOJI = r"[\p{Extended_Pictographic}--[\u00a9\u00ae]]|\p{Regional_Indicator}{2}"
-"""Pictures, and flags; without the signs of copyright and trade mark."""
+"""Pictures, and flags; without © and ®."""
 
 
 def tokenize(text: str) -> list[str]:

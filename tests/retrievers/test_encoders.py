@@ -459,6 +459,13 @@ def test_texts_are_cut_to_the_limit_of_characters_before_they_are_sent(serve, ca
     )
 
 
+def test_tokens_of_a_text_that_is_cut_and_then_halved_are_counted_once(serve, cache):
+    provider = serve(max_tokens=15_000)
+    embedded = embed(provider, cache, ["x y " * 20_000], model=V1)
+    assert embedded.tokens.tolist() == [12_500]
+    assert embedded.truncated_tokens.tolist() == [40_000 - 12_500]
+
+
 @pytest.mark.parametrize("source", ["environment", "profile"])
 def test_no_secret_reaches_a_message_or_the_cache(
     serve, cache, monkeypatch, tmp_path_factory, source

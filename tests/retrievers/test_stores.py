@@ -333,6 +333,13 @@ def test_retrievers_of_one_process_share_an_edge_collection(places):
     assert nearest == [("d0",), ("d1",)]
 
 
+def test_sparse_vectors_need_no_disk_for_their_whole_vocabulary(places, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10**8))
+    store = places("edge", "sparse")
+    store.create(2**31)
+    store.close()
+
+
 def test_a_full_disk_is_reported_before_the_engine_dies(places, monkeypatch):
     vectors = random_vectors(20, 4)
     store = places("edge")

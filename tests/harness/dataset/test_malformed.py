@@ -111,6 +111,12 @@ CASES: list[tuple[str, str, Change, str]] = [
         add(b'{"_id": "e", "text": "\xe9"}\n'),
         r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9",
     ),
+    (
+        "beir",
+        "corpus.jsonl",
+        b'\xef\xbb\xbf{"_id": "e"}\n{"_id": "f", "text": "\xe9"}\n',
+        r"corpus.jsonl:2: is not UTF-8 \(byte 0xe9",
+    ),
     ("beir", "corpus.jsonl", b"", "/data: the corpus is empty"),
     (
         "beir",

@@ -456,6 +456,7 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
     output = harness(capsys, "labels", "agree", "all.jsonl")
     parts = (
         "ann and ben",
+        "ann down, ben across:\n              ",
         "alpha, ordinal",
         "(no interval below 10 queries)",
         "worth talking about: ",
