@@ -47,14 +47,17 @@ class BoardRow:
     p: float | None = None
     """Adjusted p of the deciding test."""
     p_single: float | None = None
-    """The uncorrected p, if it alone shows the row worse, in the choice of one."""
+    """The uncorrected p, if the row is worse by it and not by the adjusted one.
+
+    So only where the leader is chosen against each of the others.
+    """
     p_wilcoxon: float | None = None
     """Adjusted p of the signed-rank test.
 
     None if it has none, or if it decides and is `p`.
     """
     floor: float | None = None
-    """The smallest possible adjusted p of the exact test, if above the level."""
+    """The smallest possible adjusted p of the signed-rank test, if above alpha."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Board:
     against_baseline: bool
     """Whether the reference is the declared baseline.
 
-    Rows are ahead of it, else behind the leader.
+    If so, differences count how far a row is ahead of it, else behind the leader.
     """
     level: float
     """Confidence of the intervals, for all rows at once."""
@@ -122,13 +125,13 @@ class Board:
 def smallest_wilcoxon_p(
     rows: Sequence[Comparison], settings: Settings
 ) -> dict[tuple[str, str], float]:
-    """Return the smallest possible adjusted p of the exact test, if above the level.
+    """Return the smallest possible adjusted p of signed-rank tests, if above alpha.
 
     Each pair has two keys, (a, b) and (b, a); without a differing query it has none.
 
     Args:
         rows: comparisons that are corrected together.
-        settings: the correction and the level.
+        settings: the correction and alpha.
     """
     exact_rows = [row for row in rows if row.p_wilcoxon is not None]
     floors = adjust_floors(

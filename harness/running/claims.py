@@ -68,12 +68,12 @@ def judge_claims(
     staging: Path,
     earlier: Path,
 ) -> JudgedClaims:
-    """Judge the claims of reference answers, if the experiment measures by them.
+    """Judge the claims of reference answers against the hits of all rankings.
 
     Args:
-        judging: the judge; None: nothing is judged.
+        judging: the judge; None if no measure is by claims: nothing is judged.
         runs: the rankings.
-        dataset: its queries have the claims.
+        dataset: its queries have the claims, or answers that the judge takes them from.
         meter: of the run; the judge has a stage in it.
         staging: the folder under way, where verdicts are written.
         earlier: the results folder, whose verdicts are used again.
