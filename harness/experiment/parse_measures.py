@@ -48,14 +48,20 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
 
     Raises:
         InputError: one is unknown or needs more hits than `depth`, the primary measure
-            is not among them or a residual, or a measure by claims has no judge.
+            is not among them, or is a residual, or a measure by claims has no judge.
     """
     problems: list[Problem] = []
     primary = None
     parsed_primary = _parse_name(experiment, "primary", experiment.primary, problems)
     if parsed_primary:
         primary = parsed_primary[0]
-    all_measures = _parse_all(experiment, problems)
+    # A primary measure that cannot be parsed is reported once.
+    names = [
+        name
+        for name in experiment.measures
+        if parsed_primary or name != experiment.primary
+    ]
+    all_measures = _parse_all(experiment, names, problems)
     if not problems and primary not in all_measures:
         problem = f"{experiment.primary} is not among the measures"
         remedy = f"they are {', '.join(experiment.measures)}"
@@ -71,14 +77,14 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
     return MeasuredExperiment(experiment, tuple(dict.fromkeys(all_measures)), primary)
 
 
-def _parse_all(experiment: Experiment, problems: list[Problem]) -> list[Measure]:
+def _parse_all(
+    experiment: Experiment, names: Sequence[str], problems: list[Problem]
+) -> list[Measure]:
     """Return all measures, with those that a name adds."""
     all_measures: list[Measure] = []
     # Without those that a name adds: RBP's residual may also be named itself.
     named_measures: set[Measure] = set()
-    for name in experiment.measures:
-        if problems and name == experiment.primary:
-            continue  # it is reported as the primary measure
+    for name in names:
         parsed = _parse_name(experiment, "measures", name, problems)
         if not parsed:
             continue
@@ -98,7 +104,10 @@ def _parse_all(experiment: Experiment, problems: list[Problem]) -> list[Measure]
 def _parse_name(
     experiment: Experiment, key: str, name: str, problems: list[Problem]
 ) -> Sequence[Measure]:
-    """Return the measures for a name; empty if it cannot be parsed, with a problem."""
+    """Return the measure that a name means, then those that it adds: RBP's residual.
+
+    Empty if it cannot be parsed, with a problem.
+    """
     relevance = experiment.relevance
     try:
         return measures.parse_measure_list(

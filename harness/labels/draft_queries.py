@@ -222,7 +222,7 @@ def read_drafted_query(reply: str, _: int = 1) -> str | None:
 def trigram_overlap(a: str, b: str) -> float:
     """Return the Jaccard overlap of the character trigrams of two texts.
 
-    Case, marks and white space are ignored.
+    Case and punctuation are ignored.
 
     >>> trigram_overlap("Late fees", "late  fees")
     1.0

@@ -91,7 +91,7 @@ def _find_columns(row: Row, reference: DatasetReference) -> _Columns | None:
 
 
 def _right_columns(row: Row, reference: DatasetReference) -> list[str]:
-    """Return the columns of right texts: declared, else by their names."""
+    """Return the columns of right texts: declared, by their names, or contexts."""
     contexts = Columns(reference.columns).declared_name("contexts")
     if contexts is not None and contexts in row.cells:
         return [contexts]
@@ -148,18 +148,20 @@ class _Text(NamedTuple):
 
 
 def _text_of(value: Any, flag: str = "") -> _Text | None:
-    """Return a text or an object with one; None for anything else."""
+    """Return the text of a value, or of an object with one; None for anything else."""
     if isinstance(value, str):
         return _Text(value)
     if not isinstance(value, Mapping):
         return None
     names = tuple(map(str, value))
     text_key = next((key for key in TEXT_KEYS if key in value), None)
-    text = value.get(text_key or usual_column("text", names) or "")
+    text_key = text_key or usual_column("text", names)
+    text = value.get(text_key or "")
     if not isinstance(text, str):
         return None
     id_key = usual_column("document_id", names) or usual_column("label_document", names)
-    id_ = None if id_key == text_key else document_id(value.get(id_key))
+    # A key such as `document` may mean both: then it is the text.
+    id_ = None if id_key in (None, text_key) else document_id(value[id_key])
     title = value.get(usual_column("title", names) or "")
     is_right = value.get(flag) == 1 if flag else True
     return _Text(text, id_, title if isinstance(title, str) else "", is_right)
@@ -220,7 +222,11 @@ def _read_questions(
 def _marked_texts(
     row: Row, columns: _Columns, problems: ReadProblems
 ) -> Iterator[_Text]:
-    """Yield the texts of a row without blank ones; any other value is a problem."""
+    """Yield the texts of a row without blank ones; any other value is a problem.
+
+    In a column with flags, what is no object is passed over, and an object without the
+    flag is wrong.
+    """
     marked: list[tuple[Any, bool]] = []
     for names, is_right in ((columns.right, True), (columns.wrong, False)):
         for name in names:

@@ -435,6 +435,16 @@ def test_wrong_texts_are_documents_and_right_ones_are_labels(row, tmp_path):
     assert "positive" not in dataset.queries[0].fields
 
 
+def test_a_key_that_may_mean_text_or_id_is_the_text(tmp_path):
+    texts = [
+        {"document": RIGHT, "is_relevant": 1},
+        {"document": WRONG, "is_relevant": 0},
+    ]
+    jsonl(tmp_path / "set.jsonl", [{"query": "q", "passages": texts}])
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    assert [document.id for document in dataset.documents()] == ["p0", "p1"]
+
+
 def test_a_declared_flag_says_which_texts_are_right(tmp_path):
     texts = [{"text": RIGHT, "helps": 1}, {"text": WRONG, "helps": 0}]
     jsonl(tmp_path / "set.jsonl", [{"query": "q", "shown": texts}])

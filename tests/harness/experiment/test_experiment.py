@@ -138,6 +138,12 @@ FAULTS = [
     ),
     (HEAD + "depth = 5\n" + BM25, "nDCG@10 needs depth 10 or more; depth is 5"),
     (
+        HEAD.replace('["nDCG@10", "P@5"]', '["ndgc@5", "nDCG@10"]')
+        + "depth = 5\n"
+        + BM25,
+        "nDCG@10 needs depth 10 or more; depth is 5",
+    ),
+    (
         HEAD.replace('"P@5"', '"ndgc@5"') + BM25,
         "there is no measure 'ndgc' (did you mean 'nDCG'?)",
     ),
