@@ -39,8 +39,8 @@ DOTLESS_I = "\u0131"
 MAX_SHARED_TERMS = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
 MAX_K1 = 1_000_000
-"""From far smaller values on no term saturates any more; far larger ones overflow, and
-nothing is found."""
+"""The largest k1: far below it, terms no longer saturate; far above it, scores overflow
+and nothing is found."""
 
 
 @dataclass(slots=True)
@@ -218,7 +218,7 @@ class BM25(Configured, Retriever):
     def _open_passages(
         self, documents: Iterable[Document], chunks: Chunk
     ) -> Iterable[Document]:
-        """Return the documents, which can be looked up to find passages in them."""
+        """Return the documents, in which the passages of hits will be looked up."""
         if self._resources is None:
             self._resources = own_resources(self, documents)
             documents = self._resources.corpus
@@ -241,7 +241,7 @@ class BM25(Configured, Retriever):
         """Return the words of all documents, perhaps counted by another retriever."""
         fields = sorted(condition.field for condition in self._conditions)
         shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
-        key = f"bm25 {self._language} {self.chunk} {fields}"
+        key = f"bm25 {self.stemming} {self.chunk} {fields}"
         index: _WordIndex | None = shared.get(key)
         if index is not None:
             return index
@@ -250,8 +250,8 @@ class BM25(Configured, Retriever):
         sample = sample_documents(
             _read_words(documents, self.chunk, index), size=LANGUAGE_SAMPLE_SIZE
         )
-        language = self._language or ""
-        if self._language is None and index.terms:
+        language = self.stemming or ""
+        if self.stemming is None and index.terms:
             language = _detect_stemming(sample)
         # Without a language, `_stem_words` changes the dotless i alone.
         if language or any(DOTLESS_I in word for word in index.vocabulary):
@@ -324,8 +324,8 @@ def _detect_stemming(documents: Iterable[Document]) -> str:
 def _stemmer(language: str) -> Callable[[str], str]:
     """Return the function that stems a word; without a language the word stays.
 
-    The letter i without its dot becomes i only now: capitals have lost the difference,
-    and a stemmer of Turkish needs it.
+    The i without its dot becomes i: in lower case, every I has become i, and ILIK would
+    not find ılık. So only after stemming, since a stemmer of Turkish needs the ı.
     """
     if not language:
         return _with_dotted_i
@@ -359,7 +359,9 @@ def queries_without_shared_word(
     """
     if stemming is None:
         sample = sample_documents(documents(), size=LANGUAGE_SAMPLE_SIZE)
-        stemming = _detect_stemming(sample)
+        stemming = _detect_stemming(
+            document for document in sample if tokenize(document.content)
+        )
     stem = _stemmer(stemming)
     stems_by_query = {
         query.id: frozenset(map(stem, tokenize(query.text))) for query in queries

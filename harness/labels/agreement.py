@@ -1,9 +1,10 @@
 """How far judges agree.
 
 Judgments are compared by pair of query and document, in the first round: each two
-judges, all together, and each judge with their own second round; adjudications do not
-count. Labellers of a data set's files are compared in twos alone. The measures are in
-`harness.stats.kappa`; intervals come from drawing queries.
+judges, all together, and each judge with their own second round; adjudications count
+for disputes alone. Labels of a data set's files are compared in twos alone, as relevant
+or not, over all documents. The measures are in `harness.stats.kappa`; intervals come
+from drawing queries.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,14 +52,16 @@ QueryWords = tuple[str, ...]
 
 
 class PairOfJudges(NamedTuple):
-    """Two judges on the pairs, or lists, that both judged."""
+    """Two judges on the pairs that both judged, or two labellers on their queries."""
 
     a: str
     b: str
     queries: int
     """Number of queries with one of the units."""
     units: int
-    """Number of pairs that both judged; for lists, every document for each query."""
+    """Number of pairs that both judged; of labels in files, of all documents with each
+    query.
+    """
     kappa: AgreementEstimate
     """Cohen's kappa."""
     weighted: AgreementEstimate | None
@@ -66,7 +69,7 @@ class PairOfJudges(NamedTuple):
     positive: AgreementEstimate
     """Dice coefficient of the documents that each called relevant."""
     rbo: float | None
-    """The mean rank-biased overlap of ordered lists; None without such lists."""
+    """The mean rank-biased overlap of ranked lists; None without such lists."""
     table: tuple[tuple[int, ...], ...]
     """Confusion: rows are the first judge's grades, columns the second's."""
 
@@ -97,9 +100,9 @@ class AgreementReport(NamedTuple):
     """The result of `harness labels agree`."""
 
     pairs: tuple[PairOfJudges, ...]
-    """Each two judges that have judged a pair, or listed for a query, in common."""
+    """Each two judges that have judged a pair, or labelled a query, in common."""
     together: AllJudges | None
-    """None if no two judges have judged the same pair, or labels are lists."""
+    """None if no two judges have judged the same pair, or for labels of files."""
     themselves: tuple[SelfAgreement, ...]
     """Each judge with their own earlier grades."""
     disputed: tuple[Dispute, ...]
@@ -108,7 +111,10 @@ class AgreementReport(NamedTuple):
     Without those that somebody has adjudicated.
     """
     apart: tuple[Dispute, ...] = ()
-    """Pairs on which people and a model differ by two grades or more."""
+    """Pairs on which the grade of people and that of models differ by two or more.
+
+    Each is the adjudicated one, else the lower median.
+    """
 
 
 def measure_agreement(paths: Sequence[Path]) -> AgreementReport:
@@ -116,7 +122,7 @@ def measure_agreement(paths: Sequence[Path]) -> AgreementReport:
 
     Args:
         paths: files of judgments, or one data set: its `judgments.jsonl`, else its
-            files of lists with `labelled_by`.
+            files of queries with `labelled_by`.
 
     Raises:
         InputError: there is nothing to compare, or a file cannot be read.
@@ -132,10 +138,10 @@ def measure_agreement(paths: Sequence[Path]) -> AgreementReport:
 
 
 def compare_judges(judgments: Sequence[Judgment]) -> AgreementReport:
-    """Measure the agreement of judgments.
+    """Measure the agreement of judgments, after corrections.
 
     Raises:
-        InputError: no pair has two grades.
+        InputError: no pair has grades of two judges, or of both rounds of one.
     """
     first_ratings = _ratings_by_judge(
         judgment
@@ -162,7 +168,7 @@ def compare_judges(judgments: Sequence[Judgment]) -> AgreementReport:
 
 
 def _ratings_by_judge(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
-    """Return judge -> pair -> grade; of two grades for a pair the last counts."""
+    """Return judge -> pair -> grade; if judged under two designs, the last counts."""
     ratings: dict[str, dict[PairKey, int]] = {}
     for judgment in judgments:
         if judgment.grade is not None:
@@ -323,8 +329,8 @@ def _compare_relevant(
 ) -> PairOfJudges:
     """Return the agreement of two labellers on the queries that both have.
 
-    There is such a query. All that is not relevant counts as 0. Only lists have an
-    order to compare.
+    There is such a query. All that is not relevant counts as 0. Only
+    ranked lists have an order to compare.
     """
     tables: list[list[list[int]]] = []
     overlaps: list[float] = []

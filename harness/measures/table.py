@@ -21,11 +21,14 @@ class MeasureRow(NamedTuple):
     compute: Callable[[Batch, Measure], Floats]
     """Returns (n,), a value for each ranking of the batch."""
     options: tuple[str, ...]
-    """Its parameters; with some of them `score` computes it query by query instead."""
+    """Its parameters.
+
+    With `groups`, `score` computes it query by query: the formula would ignore them.
+    """
     cutoff: Literal["may", "must", "never"] = "may"
-    """Whether its name has a cutoff, as in P@10."""
+    """Whether its name may, must or never has a cutoff, as in P@10."""
     without_cutoff: str = ""
-    """The name of the measure without a cutoff, if it is another one."""
+    """The name of the measure without a cutoff, if it is another one: SetP for P."""
     binary: Literal["never", "at 1", "always"] = "never"
     """When its values are only 0 and 1: at a cutoff of 1, or at any cutoff."""
     bounded: bool = True
@@ -34,7 +37,9 @@ class MeasureRow(NamedTuple):
     Otherwise they are between 0 and its value for the ideal ranking.
     """
     companion: str = ""
-    """A parameter that is True in a second measure, which always accompanies it."""
+    """A parameter that is True in a second measure, which always accompanies it: RBP's
+    `residual`.
+    """
     by_largest_grade: bool = False
     """Whether every value depends on the largest grade of all judgments.
 
@@ -164,5 +169,6 @@ def is_binary(measure: Measure) -> bool:
     """
     binary = row_of(measure).binary
     if binary == "at 1":
+        # With groups it may be a mean over groups.
         return measure.cutoff == 1 and not measure.get("groups")
     return binary == "always"

@@ -64,7 +64,7 @@ QRELS_FORM = LineForm(
 
 
 class QueryRows(NamedTuple):
-    """The rows of one query in a block."""
+    """Rows of one query in a block, one after the other."""
 
     query: str
     rows: slice
@@ -150,12 +150,15 @@ def parse_ids(fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
 
 
 def parse_columns(block: bytes, form: LineForm) -> TrecColumns | None:
-    """Return the columns of a block in which every line has as many fields as its form.
+    """Return the columns of a block, ten times as fast as line by line.
 
-    It is ten times as fast as line by line.
+    Args:
+        block: one line or more, each with its end.
+        form: the fields of its lines.
 
     Returns:
-        None for any other block, which must be read line by line.
+        None if it must be read line by line, since a line has more or fewer fields than
+        its form, a number or an id cannot be read, or a field is too long.
     """
     field_edges = _find_fields(block, form)
     if field_edges is None:
@@ -167,10 +170,10 @@ def parse_columns(block: bytes, form: LineForm) -> TrecColumns | None:
     starts = [0, *changes.tolist()]
     stops = [*starts[1:], len(queries)]
     values = parse_numbers(numbers.tolist(), form)
+    if values is None:
+        return None
     try:
         query_ids = parse_ids(queries[starts])
-        if values is None:
-            return None
         query_rows = [
             QueryRows(query_id, slice(start, stop))
             for query_id, start, stop in zip(query_ids, starts, stops, strict=True)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import records
-from retrievers.bm25 import BM25
+from retrievers.bm25 import BM25, queries_without_shared_word
 from retrievers.meter import Meter
 from retrievers.texts.word_tokens import ASCII_WORD, tokenize
 from retrievers.types import Document, Query
@@ -255,3 +255,20 @@ def test_terminal_page_and_manifest_show_the_stemming(
 def test_the_fingerprint_has_all_digits_of_k1() -> None:
     assert BM25(k1=1.2).fingerprint != BM25(k1=1.2000001).fingerprint
     assert BM25(k1=1, b=0.75).fingerprint.startswith("bm25 k1=1 b=0.75 ")
+
+
+def test_each_corpus_that_an_object_indexes_has_its_own_language() -> None:
+    retriever = BM25()
+    languages: list[str | None] = []
+    for texts in (ENGLISH, GERMAN):
+        documents = [Document(str(i), "", text) for i, text in enumerate(texts)]
+        retriever.index(documents, Meter())
+        languages.append(retriever.facts.model.word_stemming)
+    assert languages == ["stemmed as English", "stemmed as German"]
+
+
+def test_documents_without_a_word_do_not_hide_the_language_of_the_others() -> None:
+    texts = ["The lease of this house ends in May.", "...", "---"]
+    documents = [Document(str(i), "", text) for i, text in enumerate(texts)]
+    queries = [Query("shared", "leases"), Query("not", "wheels")]
+    assert queries_without_shared_word(queries, lambda: documents) == ["not"]

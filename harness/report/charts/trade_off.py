@@ -76,9 +76,9 @@ def draw_trade_off(
     """Quality against a price.
 
     Args:
-        dots: the retrievers with their prices.
-        price: the axis.
-        measure: the name of the other axis.
+        dots: the retrievers with their prices, of which two differ.
+        price: what the horizontal axis shows.
+        measure: what the vertical axis shows.
         width: of the chart.
     """
     bottom = PLOT_TOP + PLOT_HEIGHT
