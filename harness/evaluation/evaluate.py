@@ -177,9 +177,7 @@ def conclude_scores(
         ),
         sweep=sweep,
     )
-    family_size = len(rows_by_measure[measure])
-    test_counts = _count_tests(others, declared_rows, family_size)
-    return _with_plans(evaluation, decided, test_counts)
+    return _with_plans(evaluation, decided)
 
 
 def _board_pairs(
@@ -205,22 +203,18 @@ def _group_by_measure(
     return {measure: tuple(by_measure[measure]) for measure in by_measure}
 
 
-def _count_tests(
-    others: Sequence[str], declared_rows: dict[str, Comparison], family_size: int
-) -> dict[str, int]:
-    """Return how many tests each pair of the leader is corrected over.
+def leader_test_counts(evaluation: Evaluation) -> dict[str, int]:
+    """Return how many tests each of the leader's pairs is corrected over.
 
-    Args:
-        others: all retrievers but the leader.
-        declared_rows: the leader's pairs in the declared family.
-        family_size: how many pairs that family has.
+    Those of the declared family, or of all pairs for a pair that is not in it.
     """
-    retrievers = len(others) + 1
+    family = evaluation.comparisons[evaluation.measure]
+    declared_rows = _rows_of_leader(evaluation.leader, family)
+    retrievers = len(evaluation.others) + 1
     all_pairs = retrievers * (retrievers - 1) // 2
     counts: dict[str, int] = {}
-    for other in others:
-        is_declared = other in declared_rows
-        counts[other] = max(1, family_size) if is_declared else all_pairs
+    for other in evaluation.others:
+        counts[other] = len(family) if other in declared_rows else all_pairs
     return counts
 
 
@@ -233,17 +227,14 @@ def _undeclared_rows(
     return _rows_of_leader(leader, compare_retrievers(scores, settings=settings))
 
 
-def _with_plans(
-    evaluation: Evaluation, scores: Scores, test_counts: dict[str, int]
-) -> Evaluation:
+def _with_plans(evaluation: Evaluation, scores: Scores) -> Evaluation:
     """Add the queries that undecided pairs need, and the warnings.
 
     Args:
         evaluation: without them.
         scores: of the queries that count.
-        test_counts: retriever -> how many tests its pair with the leader is corrected
-            over.
     """
+    test_counts = leader_test_counts(evaluation)
     decided = {*evaluation.as_good_as_leader, *evaluation.shown_worse}
     needed: dict[str, int | None] = {}
     for other in evaluation.others:

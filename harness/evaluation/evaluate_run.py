@@ -17,7 +17,11 @@ from harness.evaluation.abstention import (
 )
 from harness.evaluation.compare import compare_retrievers, family_pairs
 from harness.evaluation.costs import RetrieverPrices
-from harness.evaluation.evaluate import conclude_scores, planning_differences
+from harness.evaluation.evaluate import (
+    conclude_scores,
+    leader_test_counts,
+    planning_differences,
+)
 from harness.evaluation.evaluation import (
     Ceilings,
     Evaluation,
@@ -140,30 +144,33 @@ def _next_look(
 ) -> PlannedLook | None:
     """Return the planned look that comes next.
 
-    None if nothing is undecided, if no look is to come, or if every score is 0.
+    Its power is the chance to find `evaluation.difference`, for which queries are
+    planned, in the undecided pair in which that is hardest. None if nothing is
+    undecided, if no look is to come, or if every score is 0.
     """
     if declared.looks is None or not evaluation.measured:
         return None
     if declared.no_more_queries:
         return None
-    later_looks = [size for size in declared.looks.queries if size > evaluation.n]
+    later_looks = [size for size in declared.looks.queries if size > scores.n]
     if not later_looks or not evaluation.queries_needed:
         return None
     queries = later_looks[0]
     if None in evaluation.queries_needed.values():
+        # Too few queries differ to know how a pair scatters.
         return PlannedLook(queries, None)
     complete = _complete_queries(scores)
-    deviations: list[float] = []
-    for other in evaluation.queries_needed:
-        differences = planning_differences(complete, (evaluation.leader, other))
-        deviations.append(standard_deviation(differences.values))
-    family_size = max(1, len(evaluation.comparisons[evaluation.measure]))
-    with_this_look = replace(declared, earlier=(*declared.earlier, evaluation.n))
-    level = settings_at_look(with_this_look, queries).alpha / family_size
-    effect = evaluation.difference / max(deviations)
+    with_this_look = replace(declared, earlier=(*declared.earlier, scores.n))
+    level = settings_at_look(with_this_look, queries).alpha
     # The new queries are assumed to be in as many clusters as those that were scored.
     units = round(queries * len(complete.units) / complete.n)
-    return PlannedLook(queries, t_power(effect, units, level))
+    test_counts = leader_test_counts(evaluation)
+    powers: list[float] = []
+    for other in evaluation.queries_needed:
+        differences = planning_differences(complete, (evaluation.leader, other))
+        effect = evaluation.difference / standard_deviation(differences.values)
+        powers.append(t_power(effect, units, level / test_counts[other]))
+    return PlannedLook(queries, min(powers))
 
 
 def _abstention(run: EvaluationInput, level: float) -> Abstention | None:

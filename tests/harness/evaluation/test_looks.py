@@ -70,3 +70,18 @@ def test_the_power_of_the_next_look_counts_clusters_if_these_are_the_units():
     effect = evaluation.difference / differences.std(ddof=1)
     level = settings_at_look(replace(declared, earlier=(40,)), 80).alpha
     assert next_look == PlannedLook(80, pytest.approx(t_power(effect, 40, level)))
+
+
+def test_the_next_look_is_beyond_the_queries_that_this_one_has():
+    # given 40 queries, the look of 40, of which five have no value by one retriever
+    base = np.random.default_rng(1).random(40)
+    other = base[::-1].copy()
+    other[:5] = np.nan
+    scores = {"a": base, "b": other}
+    declared = Settings(looks=Looks((40, 80)))
+    settings = settings_at_look(declared, 40)
+    rows = compare(scores, settings=settings)
+    evaluation = concluded(scores, rows, settings=settings)
+    # then
+    next_look = _next_look(declared, scored(scores), evaluation)
+    assert next_look is not None and next_look.queries == 80
