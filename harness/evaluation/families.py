@@ -64,11 +64,13 @@ def slice_family(
     slices: Sequence[PropertySlice],
     settings: Settings,
 ) -> Iterator[TestRow]:
-    """Yield the tests of each slice against the other queries: one family.
+    """Yield the tests of each slice against the other queries.
 
-    The other queries have a row as well, with the same test, if they have a value of
-    their own. There is no verdict: the test shows whether the two retrievers differ
-    more, or less, on the slice than elsewhere.
+    They are corrected together over all properties; the column `family` names the
+    property. The other queries have a row as well, with the same test, if they share a
+    value: the other of yes and no, of above and below, or of two texts. There is no
+    verdict: the test shows whether the two retrievers differ more, or less, on the
+    slice than elsewhere.
 
     Args:
         scores: of the queries for which every retriever has a value.
@@ -111,7 +113,8 @@ def uplift_family(
 ) -> Iterator[TestRow]:
     """Yield each reranked retriever against its first stage, if that is a retriever.
 
-    A note shows the mean that a perfect reranker of the candidates would reach.
+    A note shows the mean that a perfect reranker of the candidates would reach, if
+    grades alone decide the measure.
 
     Args:
         scores: of the queries for which every retriever has a value.
@@ -130,6 +133,8 @@ def uplift_family(
             # Claims were not judged against candidates below the cutoff: how much
             # these could add is unknown.
             note = "no ceiling: the candidates below the cutoff have no verdicts"
+        elif primary.is_own or primary.get("groups") is not None:
+            note = "no ceiling: grades alone do not decide the measure"
         else:
             reranker = manifest.retrievers[row.a].provenance.reranker
             depth = reranker.depth if reranker else None
@@ -152,15 +157,18 @@ def _reranked_pairs(scores: Scores, manifest: Manifest) -> list[tuple[str, str]]
 def _reranking_ceiling(
     graded: GradedLabels, scores: Scores, retriever: str, depth: int | None
 ) -> float:
-    """Return the mean that a perfect reranker of the first candidates would reach."""
+    """Return the mean that a perfect reranker of the first candidates would reach.
+
+    It is over the same queries as the scores.
+    """
     measure = parse_measure(scores.primary)
     rankings = scores.rankings[retriever]()
+    grades = {query_id: graded.grades[query_id] for query_id in scores.ids}
     ideal = {
-        query_id: ideal_reranking(rankings[query_id], judged, depth)
-        for query_id, judged in graded.grades.items()
-        if query_id in rankings
+        query_id: ideal_reranking(rankings.get(query_id, ()), judged, depth)
+        for query_id, judged in grades.items()
     }
-    values = score_by_labels([measure], graded, ideal)
+    values = score_by_labels([measure], graded._replace(grades=grades), ideal)
     return values.means(scores.weight_of)[measure]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import harness
 from harness import records
 from harness.pipeline import run
 from harness.records import Results, staging_path
@@ -331,3 +332,26 @@ def test_a_disk_that_is_full_is_named(
         r"error: \S*/disk/small\S*: cannot be written: No space left on device",
         capfd.readouterr().err,
     )
+
+
+def test_a_measure_of_ones_own_has_no_ceiling_of_reranking(tmp_path: Path) -> None:
+    def is_first_relevant(grades: dict[str, int], ranking: list[str]) -> float:
+        return float(grades.get(ranking[0], 0) > 0)
+
+    model = tiny.cross_encoder(tmp_path / "model").as_posix()
+    results = harness.evaluate(
+        {"a": "a red apple", "b": "a red pear"},
+        {"q1": "red apple", "q2": "red pear"},
+        {"q1": ["a"], "q2": ["b"]},
+        {
+            "bm25": "bm25",
+            "better": {
+                "of": "bm25",
+                "rerank": {"kind": "cross-encoder", "model": model},
+            },
+        },
+        primary=harness.measure("First", is_first_relevant, range=(0, 1)),
+        progress=False,
+    )
+    [note] = results.tests[results.tests["family"] == "rerank uplift"]["note"]
+    assert note == "no ceiling: grades alone do not decide the measure"
