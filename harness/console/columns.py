@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 COLUMN_GAP = 2
 """Characters between two columns."""
 MIN_NAME_WIDTH = 6
-"""Characters of a name that are left in the narrowest terminal."""
+"""The least width with which a column that wraps is counted."""
 WRAPPED_WIDTH = 30
-"""Cells from which on a column wraps whose `wraps` is false."""
+"""Width from which on a column wraps in any case."""
 
 
 class TextColumn(NamedTuple):

@@ -67,8 +67,8 @@ class TableColumn(NamedTuple):
 class MatchedLabels:
     """The labels of a data set with the ids of their documents.
 
-    Counts are of the documents that each query names: a document that one query names
-    twice counts once.
+    Counts are of the names in each query's labels: a name that occurs twice counts
+    once.
     """
 
     labels: dict[str, Labels] = field(default_factory=dict)
@@ -344,25 +344,26 @@ def _report_unknown_documents(
     unmatched = matched.unmatched
     distinct_names = dict.fromkeys(label.document for label in unmatched)
     failures = _conversion_failures(distinct_names, problems)
+    failed = [label for label in unmatched if label.document in failures]
+    unknown_count = len(unmatched) - len(failed)
     unknown_names = [name for name in distinct_names if name not in failures]
     has_many = len(unknown_names) >= MIN_LABELS_OF_ONE_CAUSE
     folder = common_folder(unknown_names) if has_many else ""
     examples = first_names([*map(repr, unknown_names)], MAX_SHOWN_LABELS)
     none_matches = not matched.matched_by
     # The column was only guessed to name documents, and none of its values does.
-    if guessed_columns and none_matches and len(unmatched) > 1 and not folder:
+    if guessed_columns and none_matches and unknown_count > 1 and not folder:
         _report_wrong_column(guessed_columns[0], examples, documents, problems)
-        return
+        unmatched = failed
     # One folder is missing, or the labels have ids of another kind.
-    if has_many and (folder or none_matches):
-        count = sum(label.document not in failures for label in unmatched)
-        subject = count_of(count, "label")
+    elif has_many and (folder or none_matches):
+        subject = count_of(unknown_count, "label")
         if folder:
             subject += f" begin with {folder!r} and"
         problem = f"{subject} name no document: {examples}; {documents.example()}"
         remedy = compose_remedy("correct the ids, or ", DROP_REMEDY)
         problems.add(unmatched[0].location.file, problem.rstrip("; "), remedy)
-        unmatched = [label for label in unmatched if label.document in failures]
+        unmatched = failed
     labels_by_document: dict[tuple[str, str], list[UnmatchedLabel]] = {}
     for label in unmatched:
         file_and_document = (label.location.file, label.document)

@@ -69,7 +69,8 @@ def _read_claims(
     cell: Any, location: SourceLocation, problems: ReadProblems
 ) -> tuple[Claim, ...]:
     claims = parse_cell(cell) or []
-    if isinstance(claims, str) and not claims.lstrip().startswith("["):
+    # A text that begins like a list or an object is one that cannot be read.
+    if isinstance(claims, str) and not claims.lstrip().startswith(("[", "{")):
         claims = [line.strip() for line in claims.splitlines() if line.strip()]
     if isinstance(claims, list | tuple):
         parsed = [_parse_claim(claim) for claim in claims]

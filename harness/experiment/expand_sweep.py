@@ -27,7 +27,7 @@ from retrievers.options.tables import validated
 MAX_SWEEP_CONFIGURATIONS = 500
 """More are refused: all their pairs are tested, 125,000 for 500."""
 UNSWEPT_KEYS = ("name", "variants", "derive")
-"""Keys of a retriever's table that its configurations do not have."""
+"""Keys of a retriever's table that its configurations do not take over."""
 
 ReadsTable = Callable[[RawTable], RetrieverConfig | None]
 """Returns the retriever of a table, with all defaults; None if the table has an error.
@@ -41,7 +41,10 @@ class ExpandedSweep(NamedTuple):
     """Tables of the experiment: `sweep` is a `Sweep`, and `baseline` is the sweep's
     default unless the file names another."""
     configurations: list[RetrieverEntry]
-    """The retrievers that the sweep adds."""
+    """The retrievers that the sweep adds, with the parts that are copied for them.
+
+    Without the configurations that equal a retriever of the file.
+    """
 
 
 class _AxisKey(NamedTuple):
@@ -66,14 +69,18 @@ class _Axis(NamedTuple):
     labels: tuple[str, ...]
     """The values in names of configurations."""
 
+    def removes_chunk(self, number: int) -> bool:
+        """Whether a value is a chunk size of 0, which is no chunk."""
+        return self.path == ("chunk", "size") and self.values[number] == 0
+
     def set_value(self, table: RawTable, number: int) -> RawTable:
-        """Return a table with a value of the axis; a chunk size of 0 is no chunk.
+        """Return a table with a value of the axis; a missing inner table is made.
 
         Raises:
-            NotATable: the key is below one that has no table.
+            NotATable: the key is below one whose value is no table.
         """
         option = self.values[number]
-        if self.path == ("chunk", "size") and option == 0:
+        if self.removes_chunk(number):
             return table.without("chunk")
         if isinstance(option, tuple):
             option = list(option)
@@ -174,9 +181,9 @@ class _SweptRetrievers:
 
 
 def expand_sweep(tables: RawTable, read_table: ReadsTable) -> ExpandedSweep:
-    """Return an experiment with its sweep written out, and the configurations.
+    """Return an experiment with its sweep written out, and the retrievers that it adds.
 
-    The configurations are retrievers. An axis varies every retriever in `of` whose
+    An axis varies every retriever in `of` whose
     table has the key; of one that has it not, those of its parts that do.
 
     Args:
@@ -185,7 +192,7 @@ def expand_sweep(tables: RawTable, read_table: ReadsTable) -> ExpandedSweep:
 
     Raises:
         InputError: with the problems of the first check of `[sweep]` that finds any: of
-            its keys, of its retrievers, of its axes, of their number.
+            its keys, of its retrievers, of its axes, of their number, of their values.
 
     >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
     >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}
@@ -226,7 +233,11 @@ def _written_out(
     axes: Sequence[_Axis],
     writer: "_ConfigurationWriter",
 ) -> Sweep:
-    """Write every configuration, and return the sweep that lists them."""
+    """Write every configuration, and return the sweep that lists them.
+
+    Of several choices that are one retriever, such as the overlaps without a chunk, the
+    last is listed.
+    """
     configurations: dict[str, dict[str, int]] = {}
     for number, retriever in enumerate(of):
         of_choice = {"of": number} if len(of) > 1 else {}
@@ -326,9 +337,11 @@ class _ConfigurationWriter:
             return part
         base = self._retrievers.tables[part].without(*UNSWEPT_KEYS)
         table = base
-        for axis in axes:
-            if part in axis.targets[swept]:
-                table = _with_choice(table, part, axis, choices[axis.key])
+        own_axes = [axis for axis in axes if part in axis.targets[swept]]
+        # A chunk size of 0 comes last: another axis would make the chunk again.
+        own_axes.sort(key=lambda axis: axis.removes_chunk(choices[axis.key]))
+        for axis in own_axes:
+            table = _with_choice(table, part, axis, choices[axis.key])
         write_inner = partial(
             self._write_part, swept=swept, choices=choices, users=(*users, part)
         )

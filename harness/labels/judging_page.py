@@ -64,7 +64,7 @@ def write_judging_page(
 
 
 def _page_data(pool: Pool, options: JudgingPageOptions) -> dict[str, object]:
-    """Return the data of the script; each document's text is included once."""
+    """Return the data of the script, which has the text of a pair once."""
     documents = [
         document.model_dump() for query in pool.queries for document in query.documents
     ]
@@ -96,7 +96,7 @@ def _answered_rows(
     return [
         judgment.model_dump(mode="json")
         for judgment in judgments
-        if digests.get(judgment.key) == judgment.text
+        if digests.get(judgment.key) == judgment.text  # a digest, too
     ]
 
 
@@ -110,9 +110,10 @@ def _query_row(query: PooledQuery) -> dict[str, object]:
 
 
 def _judging_steps(pool: Pool) -> list[dict[str, int]]:
-    """Return the steps in the order of judging, with the numbers of their texts.
+    """Return the steps in the order of judging.
 
-    Pairs that are judged again, in a second round, have the text of the first.
+    Each has the number of its text among the documents of `_page_data`; pairs that are
+    judged again, in a second round, have the text of the first.
     """
     text_numbers: dict[tuple[int, int], int] = {}
     for number, pair in enumerate(round_pairs(pool, 1)):

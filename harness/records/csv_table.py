@@ -82,7 +82,8 @@ def escape_cell(text: str) -> str:
     r"""Return a text in the form for a CSV file.
 
     A spreadsheet runs a cell that begins with an equals sign, or with a sign and has a
-    call. If it splits lines at semicolons or tabs, this can happen within a text, too.
+    call. If it splits lines at semicolons, or at commas in spite of quotation marks,
+    this can happen within a text, too.
     An apostrophe makes it text. Control characters become spaces: some readers end a
     row at each of them.
 

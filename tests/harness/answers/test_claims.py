@@ -282,6 +282,7 @@ def test_a_query_with_a_reference_or_claims_needs_no_labels(tmp_path, answer) ->
         {"reference": ["", "x"]},
         {"claims": {"a": 1}},
         {"claims": ["x", 3]},
+        {"claims": '{"text": "x"'},
         {"claims": [{"text": "x", "vital": "yes"}]},
         {"claims": [{"text": "x", "important": True}]},
     ],

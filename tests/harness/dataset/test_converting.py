@@ -184,6 +184,18 @@ def test_a_label_without_suffix_is_told_that_its_file_could_not_be_converted(tmp
         load_dataset(parse_reference(path))
 
 
+@needs
+@pytest.mark.usefixtures("kept_converter")
+def test_labels_that_name_only_files_that_could_not_be_converted_say_so(tmp_path):
+    for name in ("a.docx", "b.docx"):
+        (tmp_path / name).write_bytes(b"broken")
+    (tmp_path / "x.md").write_text("# A page")
+    (tmp_path / "queries.csv").write_text("query,relevant\none,a.docx\ntwo,b.docx\n")
+    with pytest.raises(InputError) as refused:
+        load_dataset(parse_reference(tmp_path))
+    assert str(refused.value).count("which could not be converted: ") == 2
+
+
 def test_without_markitdown_the_files_that_are_not_read_are_told_first(
     tmp_path, monkeypatch, in_tmp, call
 ):

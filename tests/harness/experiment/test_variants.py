@@ -258,6 +258,12 @@ MIXED = {"name": "mixed", "kind": "fusion", "of": ["words", "potion"]}
             {"chunk.size": [0, 300]},
             ["dense", "dense[300]", "potion", "potion[300]"],
         ),
+        # Without a chunk there is no overlap, whichever axis is first.
+        (
+            ["dense"],
+            {"chunk.size": [0, 300], "chunk.overlap": [0, 20]},
+            ["dense", "dense[300, 0]", "dense[300, 20]"],
+        ),
         # A fusion has no chunk: its parts that have one vary together.
         (["mixed"], {"chunk.size": [0, 300]}, ["mixed", "mixed[300]"]),
         # Only BM25 has k1, only the encoder of potion has dimensions.
