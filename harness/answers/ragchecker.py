@@ -19,9 +19,9 @@ ClaimRow = Sequence[Truth]
 class Entailments:
     """All verdicts on one answer: which text entails which claim."""
 
-    right: ClaimRow
+    right: Sequence[Truth]
     """For each claim of the response: whether the reference entails it."""
-    covered: ClaimRow
+    covered: Sequence[Truth]
     """For each claim of the reference: whether the response entails it."""
     response_in: Sequence[ClaimRow]
     """For each claim of the response: whether each passage entails it."""

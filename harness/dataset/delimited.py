@@ -170,7 +170,11 @@ def _report_no_rows(file: File, header: Sequence[str], problems: ReadProblems) -
 
 
 def _column_names(header: Sequence[str], columns: int) -> list[str]:
-    """Return the columns of a table without a header: see `File.header`."""
+    """Return the columns of a table without a header.
+
+    An empty last name stands for all further columns, which have their numbers: of
+    ("id", "") and four columns they are id, 2, 3, 4.
+    """
     if header[-1]:
         return list(header)
     numbers = map(str, range(len(header), columns + 1))

@@ -1,9 +1,10 @@
 """From a reference to a checked data set.
 
 The queries are read first, then the documents, then the labels, which name both. If no
-label fits, a column that may have labels is looked for, and all is read again with it.
-Judgments in a file of their own replace labels at the end. Problems are collected and
-raised together; `choose_reader` finds the format.
+label fits, a column that names documents is looked for: if its name says labels, all is
+read again with it, else a problem asks what it is. Judgments in a file of their own
+replace labels at the end. Problems are collected and raised together; `choose_reader`
+finds the format.
 """
 
 import hashlib
@@ -111,6 +112,7 @@ def load_dataset(
         dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
         return _with_found_column(dataset, search.column)
     is_question = search.is_question
+    # Without problems nothing has been asked yet.
     if not (matched.labels or problems or _declares_documents(reference)):
         corpus = (document for _, document in source.documents(ReadProblems()))
         is_question = report_texts_of_documents(problems, corpus, reference.columns)

@@ -55,7 +55,7 @@ def _decode_line(raw: bytes, path: Path, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        # It raises the error again, as a problem with its line.
+        # Raises the error again, as a problem with its line.
         text = decode_utf8(raw, SourceLocation(path, number))
     if number == 1:
         text = text.removeprefix("\ufeff")
@@ -138,15 +138,28 @@ def _json_problem(error: ValueError) -> str:
 
 
 def json_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
-    """Yield the rows of a JSON file; also of JSON Lines under the name of one."""
+    """Yield the rows of a JSON file; also of JSON Lines under the name of one.
+
+    These have two lines or more: one line is JSON.
+    """
     try:
         rows = rows_in_json(read_json(file))
-    except InputError as error:
-        if "Extra data" not in str(error):
+    except InputError:
+        if not _begins_with_json_line(file):
             raise
         yield from json_lines_rows(file, problems)
         return
     yield from _numbered_rows(file, rows, problems)
+
+
+def _begins_with_json_line(file: File) -> bool:
+    """Whether the first line of a file that is not blank is JSON by itself."""
+    lines = (line for _, line in read_lines(file, ReadProblems()))
+    try:
+        parse_json(next(lines, ""))
+    except ValueError:
+        return False
+    return True
 
 
 def yaml_rows(file: File, problems: ReadProblems) -> Iterator[Row]:

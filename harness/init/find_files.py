@@ -34,15 +34,17 @@ class DatasetFiles(NamedTuple):
 def find_files(reference: DatasetReference) -> DatasetFiles:
     """Return a data set with its files of labelled queries.
 
-    A reference that names its files, or has another format than Markdown, is returned
-    unchanged.
+    A reference that names its files or a split, or is no folder of Markdown, is
+    returned unchanged; so is one whose only queries are in a `queries.json` without
+    labels.
 
     Raises:
-        InputError: a folder has no documents, or no labels.
+        InputError: a folder of Markdown has no file of queries, or no document that can
+            be read here.
     """
     unchanged = DatasetFiles(reference, [])
     names = (reference.documents, reference.queries, reference.labels)
-    if any(names) or reference.format or reference.split:
+    if any(names) or reference.split or reference.format not in (None, "markdown"):
         return unchanged
     if reference.scheme or not reference.folder.is_dir():
         return unchanged
@@ -89,9 +91,11 @@ def _find_query_files(folder: Path) -> _QueryFiles:
         if not ids[name]:
             continue
         is_repeated = not all_ids.isdisjoint(ids[name])
-        names = query_files.repeated if is_repeated else query_files.labelled
-        names.append(name)
-        all_ids |= ids[name]
+        if is_repeated:
+            query_files.repeated.append(name)
+        else:
+            query_files.labelled.append(name)
+            all_ids |= ids[name]
     return query_files
 
 

@@ -1,8 +1,8 @@
 """A model as a judge of a pool.
 
-`judge_by_model` asks for a grade of each pair that the file of judgments lacks, and
-appends a line for each reply: one that has no grade is null, never 0. `model_prompt`
-has the request and reads the reply.
+`judge_by_model` asks for a grade of each pair of which the file of judgments has none
+by this model, and appends a line for each reply: one without a grade is null, never 0.
+`model_prompt` has the request and reads the reply.
 """
 
 from collections import Counter
@@ -105,9 +105,9 @@ def judge_by_model(
 ) -> ModelJudging:
     """Judge each pair of a pool by a model, and append the judgments to a file.
 
-    Judgments are written as they arrive, and those in the file are not requested or
-    paid again: a stopped run resumes. Only unreadable replies are requested again at
-    the next call; the new judgment corrects the earlier one.
+    Judgments are written as they arrive, and those of this model in the file are not
+    requested or paid again: a stopped run resumes. Only unreadable replies are
+    requested again at the next call; the new judgment corrects the earlier one.
 
     Args:
         pool: to judge.
@@ -136,7 +136,7 @@ def judge_by_model(
         writer = _JudgmentWriter(pool, pending, signature, options)
         with explain_write_errors(path), meter.stage("judge", total=len(requests)):
             replies = ask_requests(chat, meter, requests, read_grade)
-            # Opened after the first reply: a refusal leaves no empty file.
+            # Opened after the first reply: an error before it leaves no empty file.
             first_reply = list(islice(replies, 1))
             lacks_line_end = _lacks_line_end(path)
             with open_text_file(path, "a") as file:

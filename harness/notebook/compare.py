@@ -120,7 +120,7 @@ def compare(
 
     Returns:
         Frames as in a results folder, and the verdict in words. A run scores 0 on a
-        query that it lacks.
+        judged query that it lacks.
 
     Raises:
         InputError: there are fewer than two runs, or a name is no text; runs or qrels

@@ -81,6 +81,8 @@ class _RetrieverKeys:
     of: UsedRetrievers = None
     encoder: StoredPart = None
     rerank: StoredPart = None
+    derived_from: str | None = None
+    comparable_scores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,15 @@ class RetrieverRecord:
     def read(cls, table: Mapping[str, Any]) -> RetrieverRecord:
         """Return the record of a table; ValueError if a key that is used is wrong."""
         retriever_keys = parse_record(_RetrieverKeys, json.dumps(table, default=str))
-        raw_table = RawTable(table)
         return cls(
             name=retriever_keys.name,
             kind=retriever_keys.kind,
             of=retriever_keys.of,
             encoder=retriever_keys.encoder,
             rerank=retriever_keys.rerank,
-            derived_from=raw_table.text("derived_from"),
-            comparable_scores=bool(raw_table.get("comparable_scores")),
-            table=raw_table,
+            derived_from=retriever_keys.derived_from or "",
+            comparable_scores=retriever_keys.comparable_scores,
+            table=RawTable(table),
         )
 
     @property
@@ -138,17 +139,19 @@ def _retriever_names(used: UsedRetrievers) -> Iterator[str]:
 
 @contextmanager
 def _as_value_errors() -> Iterator[None]:
-    """Turn an InputError inside into a ValueError, which pydantic names the key of."""
+    """Turn an InputError inside into a ValueError, to which pydantic adds the key."""
     try:
         yield
     except InputError as error:
         raise ValueError("; ".join(map(str, error.problems))) from None
 
 
-def _parse_model(model: type[BaseModel], table: object) -> BaseModel | None:
-    """Return a table as a model, with its defaults; None for no table."""
-    if table is None:
-        return None
+def _parse_optional(model: type[BaseModel], table: object) -> BaseModel | None:
+    return None if table is None else _parse_model(model, table)
+
+
+def _parse_model(model: type[BaseModel], table: object) -> BaseModel:
+    """Return a table as a model, with its defaults; ValueError if it is none."""
     if not isinstance(table, Mapping):
         raise ValueError(f"is {table!r:.40}, not a table")
     with _as_value_errors():
@@ -196,11 +199,16 @@ def _reads(model: type[BaseModel]) -> PlainValidator:
     return PlainValidator(partial(_parse_model, model))
 
 
+def _reads_optional(model: type[BaseModel]) -> PlainValidator:
+    """Return the reading of such a table, or of none."""
+    return PlainValidator(partial(_parse_optional, model))
+
+
 StoredDatasetConfig = Annotated[DatasetConfig, _reads(DatasetConfig)]
 StoredRelevance = Annotated[RelevanceConfig, _reads(RelevanceConfig)]
-StoredSweep = Annotated[Sweep | None, _reads(Sweep)]
-StoredLatencyConfig = Annotated[LatencyConfig | None, _reads(LatencyConfig)]
-StoredBudgetConfig = Annotated[BudgetConfig | None, _reads(BudgetConfig)]
+StoredSweep = Annotated[Sweep | None, _reads_optional(Sweep)]
+StoredLatencyConfig = Annotated[LatencyConfig | None, _reads_optional(LatencyConfig)]
+StoredBudgetConfig = Annotated[BudgetConfig | None, _reads_optional(BudgetConfig)]
 StoredStatistics = Annotated[Statistics, reads_by(_read_statistics)]
 StoredRetriever = Annotated[RetrieverRecord, reads_by(RetrieverRecord.read)]
 StoredVectors = Annotated[StoredVectorsConfig | None, reads_by(_read_vectors)]

@@ -260,7 +260,7 @@ def _query_evidence(
 
 
 def _least_common_pair(hits: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """The pair with the fewest documents in common, but with one if any pair has."""
+    """The pair with the fewest documents in common, at least one if any pair has."""
     pairs = list(combinations(range(len(hits)), 2))
     if not pairs:
         return 0, 0

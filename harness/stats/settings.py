@@ -123,15 +123,16 @@ class Settings(Statistics):
     earlier: tuple[int, ...] = ()
     """How many queries each earlier look had, fewest first.
 
-    A look is a run with the same documents, primary measure and labels.
+    A look is a run with the same documents, primary measure and labels, of some of the
+    queries alone.
     """
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""
     no_more_queries: bool = False
-    """Whether no label is to come, though the last planned look may not be reached.
+    """Whether no further query can be scored, though planned looks may not be reached.
 
-    All queries, as many as it needs or more, have labels; but those without a relevant
-    document cannot be scored.
+    Every query has labels, and there are as many as the last look needs, or more; but
+    those without a relevant document are not scored.
     """
 
     @classmethod

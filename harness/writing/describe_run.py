@@ -28,13 +28,13 @@ def describe_run(
     runs: Sequence[Run],
     folder: Path,
 ) -> Manifest:
-    """Return the manifest of a run without its times, its judge and the digests.
+    """Return the manifest of a run without its times, its judge and digests of files.
 
     Args:
         loaded: the experiment.
         built: its data set, graded labels and retrievers.
         runs: the rankings.
-        folder: of the results; earlier runs are in the same parent folder.
+        folder: of the results; earlier runs are in the same parent folder, or here.
     """
     resolved = built.resolved
     labels = built.labels
@@ -84,8 +84,8 @@ def _count_earlier_looks(
 ) -> tuple[int, ...]:
     """Return how many queries each earlier look scored, fewest first.
 
-    That is a run by the same measure and labels that scored some of these queries, and
-    no others.
+    That is a run on the same documents, with the same primary measure and labels, that
+    scored some of these queries, and no others; runs of the same queries are one look.
     """
     scored = [
         records.LabelledQuery(query, dataset.labels.get(query.id, Labels()))

@@ -17,6 +17,7 @@ from harness.console.init_text import new_experiment_lines
 from harness.dataset import DatasetReference
 from harness.dataset import load_dataset as load_data
 from harness.experiment import load
+from harness.init.find_files import find_files
 from harness.init.write_experiment import write_experiment
 from harness.pipeline import run
 from harness.running.options import RunOptions
@@ -153,6 +154,17 @@ def test_a_file_with_the_same_ids_is_ignored_and_named(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     lines = [*new_experiment_lines(write_experiment(tmp_path))]
     assert "ignored, queries with the same ids again: few.json" in lines
+
+
+def test_a_file_that_shares_ids_with_an_ignored_one_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A")
+    for name, ids in (("most", "123"), ("some", "34"), ("one", "4")):
+        rows = [{"id": id_, "query": id_, "relevant_documents": ["a"]} for id_ in ids]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    reference = DatasetReference(tmp_path, format="markdown")
+    files = find_files(reference)
+    assert files.reference.queries == ("most.json", "one.json")
+    assert files.repeated_files == ["some.json"]
 
 
 def test_a_table_that_may_hold_the_queries_is_one_command_away(folder: Path) -> None:
