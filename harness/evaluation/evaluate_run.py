@@ -168,9 +168,11 @@ def _next_look(
     powers: list[float] = []
     for other in evaluation.queries_needed:
         differences = planning_differences(complete, (evaluation.leader, other))
-        effect = evaluation.difference / standard_deviation(differences.values)
-        powers.append(t_power(effect, units, level / test_counts[other]))
-    return PlannedLook(queries, min(powers))
+        deviation = standard_deviation(differences.values)
+        if deviation:  # without one, any difference is found
+            effect = evaluation.difference / deviation
+            powers.append(t_power(effect, units, level / test_counts[other]))
+    return PlannedLook(queries, min(powers, default=1.0))
 
 
 def _abstention(run: EvaluationInput, level: float) -> Abstention | None:
