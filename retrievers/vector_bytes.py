@@ -15,7 +15,7 @@ from retrievers.ragged import (
 )
 
 HEADER_BYTES = 4
-"""The dimensions, before the numbers of vectors that are not dense."""
+"""Bytes of the dimensions, with which every vector begins that is not dense."""
 
 
 def to_bytes(vectors: AnyVectors) -> list[bytes]:

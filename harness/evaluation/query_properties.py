@@ -65,8 +65,8 @@ def query_properties(
 ) -> Iterator[QueryProperty]:
     """Yield the properties of every stored query, from one pass over the corpus.
 
-    A property that a query cannot have (of its relevant documents, if it has none) is
-    left out.
+    A property that a query cannot have is left out, such as those of relevant documents
+    for a query without any.
 
     Args:
         dataset: queries, labels and documents.
@@ -156,7 +156,8 @@ def text_script(text: str) -> str:
 
 def _letter_script(letter: str) -> str:
     """Return the script of a letter, from its Unicode name; "none" without one."""
-    # A ligature of marks alone begins with a space when it is normalized.
+    # NFKC, since the name of a full-width letter, say, does not begin with its script.
+    # A ligature of marks alone becomes a space with marks: its own name is taken.
     letters = filter(str.isalpha, unicodedata.normalize("NFKC", letter))
     name = unicodedata.name(next(letters, letter), "")
     if not name:

@@ -55,7 +55,11 @@ class QueryLabels(NamedTuple):
     """All that the scores of a query depend on besides the rankings."""
 
     grades: dict[str, int] | None
-    """Document id -> grade, by the grade rule; None if the query is not scored."""
+    """Document id -> grade, by the grade rule.
+
+    None for a query that is scored without a relevant document: by its claims, or since
+    nothing answers it.
+    """
     groups: tuple[tuple[str, ...], ...] | None
     """Groups of alternatives; None if the labels have none."""
     spans: tuple[Span, ...] | None
