@@ -84,11 +84,12 @@ def gate(
     form: GateFormat = "text",
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Exit 0 if the challenger is shown to lose less than MARGIN to the baseline.
+    """Exit 0 if the challenger is shown to lose less than MARGIN to the baseline, or
+    ranks the same.
 
-    Otherwise 1; with --fail-if worse, 1 only if it is shown to be worse. A challenger
-    that loses the whole margin passes in up to 8 % of cases.
-    """
+    Otherwise 1; with --fail-if worse, 1 only if it is shown to be worse, or failed. A
+    challenger that loses the whole margin passes in up to 8 % of cases.
+    """  # noqa: D205
     from harness import records
     from harness.evaluation.gate import RetrieversFailed, gate_sets
     from harness.records.data_sets_csv import holds_sets
@@ -122,8 +123,6 @@ def gate(
     )
     new = records.read_results(results)
     earlier = new if source is None else records.read_results(source)
-    for stored in (new, earlier):
-        _require_people(stored, fail_if=fail_if, form=form, as_json=as_json)
     states = {"--corpus-changed": corpus_changed and source is None}
     shared.refuse_options(states, "is for two folders", "name the earlier by --from")
     _print_gate(
@@ -139,38 +138,6 @@ def gate(
         form=form,
         as_json=as_json,
     )
-
-
-def _require_people(
-    results: Results,
-    *,
-    fail_if: Literal["not-passed", "worse"],
-    form: Literal["text", "github"],
-    as_json: bool,
-) -> None:
-    """Print that results show nothing if only a model judged them, and exit.
-
-    Raises:
-        typer.Exit: no person judged a query.
-    """
-    from harness.evaluation.gate import GateOutcome
-    from harness.scoring.grades import people_judged
-
-    labels = {
-        query_id: labelled.labels for query_id, labelled in results.queries.items()
-    }
-    if not people_judged(labels):
-        fails = fail_if == "not-passed"
-        _print_failure(
-            "not shown: no person judged these queries, "
-            "and a model's labels alone show nothing",
-            results.run_label,
-            outcome=GateOutcome.NOT_SHOWN.value,
-            fails=fails,
-            form=form,
-            as_json=as_json,
-        )
-        raise typer.Exit(NotConfirmed.exit_code if fails else 0)
 
 
 class GateRequest(NamedTuple):

@@ -80,7 +80,7 @@ def differing_rankings(
     """Return every query whose first documents differ, in the order of the seed.
 
     A query that one of the two has no ranking for is left out. The order depends on
-    hashes alone: a larger page begins with a smaller one.
+    hashes alone, so that a page of more queries begins with the same.
 
     Raises:
         InputError: there is no such retriever, or no query whose first documents
@@ -121,9 +121,13 @@ def comparison_digest(
 def comparison_steps(
     compared: Sequence[ComparedRankings], seed: int
 ) -> list[ComparisonStep]:
-    """Return the screens: each query once, then up to five again with swapped sides.
+    """Return the screens of a page: each query once, then up to five again, swapped.
 
-    These are among the first 25, so that a larger page repeats the same.
+    These are among the first 25, so that a page of more queries repeats the same.
+
+    Args:
+        compared: the queries on the page, the first of `differing_rankings`.
+        seed: of the choice of those that come again.
     """
     steps = [ComparisonStep(number, 1) for number in range(len(compared))]
     first_numbers = range(min(len(compared), COMPARED_QUERIES))

@@ -133,7 +133,7 @@ def _highest_mean(view: View, measure: str) -> str:
 
 
 def _other_counts(view: View) -> list[str]:
-    """Return the measures that other queries than the scored ones define."""
+    """Return "measure: count" for measures averaged over another number of queries."""
     leader = view.evaluation.leader
     counts: list[str] = []
     for measure in view.measures:

@@ -177,6 +177,7 @@ def _build_trial(
 ) -> tuple[LoadedExperiment, BuiltExperiment]:
     """Return the experiment, written first if there is none, with the models added."""
     reference = folder.reference
+    # Otherwise nothing is written, and no sample needs to be read.
     if not folder.experiment.is_file() or inputs.models:
         sampled = load_dataset(reference, sample_size=LANGUAGE_SAMPLE)
         write_trial_experiment(folder.experiment, sampled, reference, inputs.models)
@@ -224,7 +225,10 @@ def refuse_single_document(count: int, documents: Path) -> None:
 def _run_on_titles(
     folder: TryFolder, inputs: TrialInputs, options: RunOptions
 ) -> TitlesTrial:
-    """Rank documents without titles for questions made from these titles."""
+    """Rank documents without titles for questions made from these titles.
+
+    An experiment that is there stays, with the models added.
+    """
     # The reference to the documents names this file, so that it has to exist.
     if not folder.questions_file.is_file():
         write_questions(folder.questions_file, [])
@@ -232,11 +236,12 @@ def _run_on_titles(
     refuse_single_document(dataset.document_count, folder.documents)
     corpus = write_untitled_corpus(folder, dataset)
     sampled = load_dataset(corpus.reference, sample_size=LANGUAGE_SAMPLE)
-    write_trial_experiment(
-        folder.titles_experiment, sampled, corpus.reference, inputs.models
-    )
-    loaded = load(folder.titles_experiment)
-    results = run_built(loaded, build(loaded), options)
+    with restored_on_error(folder.titles_experiment):
+        write_trial_experiment(
+            folder.titles_experiment, sampled, corpus.reference, inputs.models
+        )
+        loaded = load(folder.titles_experiment)
+        results = run_built(loaded, build(loaded), options)
     rankings = rankings_by_question(results)
     write_rankings_page(folder, results, rankings, corpus.titles)
     return TitlesTrial(folder, dataset, results, rankings)

@@ -71,6 +71,9 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     assert "no person judged" in small.told(capsys, *gate, code=1)
     printed = json.loads(small.told(capsys, *gate, "--json", code=1))
     assert printed["outcome"] == "not shown"
+    misspelt = [word.replace("hashing", "hashin") for word in map(str, gate)]
+    refused = small.told(capsys, *misspelt, "--fail-if", "worse", code=2)
+    assert "holds no retriever 'hashin'" in refused
     lenient = small.told(capsys, *gate, "--fail-if", "worse", "--format", "github")
     assert lenient.startswith("::notice title=Retrieval gate: not shown::")
     assert "shown" not in small.told(capsys, "report", results.folder)

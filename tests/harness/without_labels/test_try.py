@@ -453,3 +453,10 @@ def test_a_proposed_command_quotes_the_folder(tmp_path, monkeypatch, capsys):
         (documents / f"{number}.md").write_text(f"Text {number} of no title.\n")
     refused = small.ends(capsys, 2, "try", "my docs").err
     assert "harness try 'my docs' -q" in refused
+
+
+def test_a_model_that_cannot_be_used_on_titles_does_not_stay(wiki, capsys, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    refused = told(capsys, "try", "wiki", "--model", "openai:m", code=2)
+    assert "OPENAI_API_KEY" in refused
+    assert "openai" not in told(capsys, "try", "wiki")
