@@ -174,6 +174,7 @@ def _largest_difference(
     means_before = earlier.summary.set_index(keys)["mean"]
     means_now = again.summary.set_index(keys)["mean"].reindex(means_before.index)
     differences = (means_before - means_now).abs().fillna(float("inf"))
+    differences[means_before.isna() & means_now.isna()] = 0.0  # undefined both times
     is_exact = ~differences.index.isin(approximate, level="retriever")
     differences = differences[is_exact]
     if not len(differences):

@@ -127,7 +127,7 @@ def match_hit_ids(
     *,
     allow_unknown: bool = False,
 ) -> list[Ranking]:
-    """Return rankings with the ids of the documents; other spellings are matched.
+    """Return rankings with the documents' ids, matched as by `KnownDocuments.match`.
 
     Hits with unknown ids stay in the rankings, and are counted and noted.
 

@@ -58,6 +58,7 @@ def draft(
     from harness.console.listed_lines import read_listed_lines
     from harness.dataset import parse_reference
     from harness.dataset.load import load_documents
+    from harness.labels.answers_page import refuse_other_file
     from harness.labels.chat_access import ChatOptions, open_chat
     from harness.labels.draft_queries import (
         draft_prompts,
@@ -87,6 +88,7 @@ def draft(
             print_lines(chat_forecast_sentence(forecast))
             return
         check_new_file(output)
+        refuse_other_file(page)
         keep_command = f"harness queries keep {quote(str(output))}"
         with exclusive_lock(
             output,

@@ -76,15 +76,20 @@ def convert_bytes(raw: bytes, suffix: str, *, by_page: bool) -> Conversion:
         if "MemoryError" in reason:
             raise MemoryError from error
         return Conversion(failed=reason[:MAX_REASON_LENGTH])
-    texts = [
-        text.encode("utf-8", "replace").decode().strip() for text in conversion.texts
-    ]
+    texts = [_without_surrogates(text).strip() for text in conversion.texts]
     if not any(texts):
         return Conversion(failed="there is no text in it")
-    titles = [" ".join(title.split()) for title in conversion.titles]
+    titles = [
+        " ".join(_without_surrogates(title).split()) for title in conversion.titles
+    ]
     titles.append(" ".join(_first_heading(texts[0]).split()))
     distinct_titles = dict.fromkeys(filter(None, titles))
     return Conversion(tuple(distinct_titles), tuple(texts))
+
+
+def _without_surrogates(text: str) -> str:
+    """Return a text that UTF-8 can have."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _whole_of(raw: bytes, suffix: str) -> Conversion:

@@ -197,11 +197,23 @@ def resolve_corrections(
 ) -> list[Judgment]:
     """Return one judgment for each `JudgmentKey`: the last correction, else the first.
 
-    Another grade that is not marked as a correction is a problem.
+    Another grade that is not marked as a correction is a problem, unless its own file
+    corrects it: the file may be read again after its correction was taken over.
     """
+    corrected: set[int] = set()
+    later_corrections: set[tuple[str, JudgmentKey]] = set()
+    for number in reversed(range(len(placed_judgments))):
+        judgment = placed_judgments[number].judgment
+        file_and_key = (placed_judgments[number].location.file, judgment.round_key)
+        if judgment.corrects:
+            later_corrections.add(file_and_key)
+        elif file_and_key in later_corrections:
+            corrected.add(number)
     latest: dict[JudgmentKey, PlacedJudgment] = {}
-    for placed in placed_judgments:
+    for number, placed in enumerate(placed_judgments):
         judgment = placed.judgment
+        if number in corrected:
+            continue
         earlier = latest.get(judgment.round_key)
         if earlier is None or judgment.corrects:
             latest[judgment.round_key] = placed

@@ -64,10 +64,19 @@ def write_answers_page(path: Path, page: str) -> None:
     Raises:
         InputError: it cannot be written, or would overwrite another kind of file.
     """
+    refuse_other_file(path)
+    with explain_write_errors(path), open_text_file(path, "w") as file:
+        file.write(page)
+
+
+def refuse_other_file(path: Path) -> None:
+    """Refuse to overwrite a file that is no page.
+
+    Raises:
+        InputError: there is one, or it cannot be read.
+    """
     with explain_write_errors(path):
         if path.is_file() and not path.read_bytes().startswith(PAGE_BEGINNINGS):
             problem = "exists, and is not a page"
             remedy = "name another file with --output"
             raise InputError(Problem(str(path), problem, remedy))
-    with explain_write_errors(path), open_text_file(path, "w") as file:
-        file.write(page)

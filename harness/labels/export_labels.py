@@ -23,14 +23,16 @@ from retrievers.files.trec_files import write_trec_qrels
 
 
 class ExportedLabels(NamedTuple):
-    """How many queries have labels in the written file."""
+    """How many queries were exported."""
 
     people_query_count: int
     """Number of queries with labels of no model."""
     model_query_count: int
     """Number of queries that a model judged, completely or in part."""
     omitted_query_count: int
-    """Number of queries of a model that are omitted, because people judged others."""
+    """Number of queries that a model judged, completely or in part, and that are
+    omitted, because people judged others completely.
+    """
 
 
 def export_labels(
@@ -46,8 +48,9 @@ def export_labels(
         dataset: with the labels.
         path: a new file.
         form: of the file; JSON has the labellers of each query, models as `llm:NAME`.
-        with_model: also write the labels of models if there are labels of people; by
-            default those are omitted, as in scores.
+        with_model: also write the queries that a model judged, completely or in part,
+            if people judged others completely; by default those are omitted, as in
+            scores.
 
     Raises:
         InputError: the file exists or cannot be written, or there are no labels.
@@ -132,9 +135,10 @@ def _labellers_by_query(
             names += sorted(people.get(query_id, ()))
         if labels.source != "people":
             names += sorted(models.get(query_id, set()).difference(names))
-        # Labels that no judgment made name their labeller in the file of queries.
-        is_merged = labels.source and names
-        labellers[query_id] = ", ".join(names) if is_merged else labels.labelled_by
+        labellers[query_id] = labels.labelled_by
+        # Labels that judgments made have the name of a model without its prefix.
+        if labels.source and names:
+            labellers[query_id] = ", ".join(names)
     return labellers
 
 

@@ -130,12 +130,13 @@ def measure_rankings(
             for a query without claims.
         passages: query id -> passages, best first, for measures of passages.
         spans: query id -> its labelled characters; measures of characters are NaN for a
-            query without any.
+            query without any, if another has some.
 
     Raises:
         InputError: a document occurs twice in a ranking; exponential gain meets a grade
-            above 30; a measure needs groups, claims, passages or spans, and the
-            argument is None; one of the user's own failed, or left its range.
+            above 30; a measure needs groups, claims or passages, and the argument is
+            None, or spans, and no query has any; one of the user's own failed, or left
+            its range.
 
     >>> measures = [parse_measure("P@2"), parse_measure("RR")]
     >>> measure_rankings(measures, {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
@@ -267,8 +268,8 @@ def measure_run(
 def value_span(measure: Measure, judgments: Grades) -> float:
     """How far apart two values of a measure can be on these queries.
 
-    Equivalence calls it the range: 1 for a measure between 0 and 1; that of its limits
-    for the user's own; else the largest value that an ideal ranking reaches.
+    The test of equivalence calls it the range: 1 for a measure between 0 and 1; that of
+    its limits for the user's own; else the largest value that an ideal ranking reaches.
 
     Raises:
         InputError: exponential gain meets a grade above 30.
