@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -392,6 +393,18 @@ def test_the_image_says_what_the_card_says(opened):
     assert any("20 queries" in text for text in painted)
 
 
+def saved_image(downloads: Path) -> bytes:
+    """Return the image that is saved; the browser makes, and removes, an empty one."""
+    for _ in range(200):
+        for file in downloads.glob("*.png"):
+            with suppress(FileNotFoundError):
+                content = file.read_bytes()
+                if content:
+                    return content
+        time.sleep(0.05)
+    pytest.fail("no image was saved")
+
+
 def test_an_image_that_the_clipboard_refuses_is_saved(tmp_path_factory, page):
     downloads = tmp_path_factory.mktemp("downloads")
     with chromium(tmp_path_factory.mktemp("profile"), downloads=downloads) as driver:
@@ -399,13 +412,8 @@ def test_an_image_that_the_clipboard_refuses_is_saved(tmp_path_factory, page):
         settled(driver)
         driver.execute_script(HOOK, True)
         assert said_after_copy(driver) == "Saved as PNG."
-        for _ in range(100):
-            files = [file for file in downloads.iterdir() if file.suffix == ".png"]
-            if files:
-                break
-            time.sleep(0.05)
-    (file,) = files
-    assert file.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        image = saved_image(downloads)
+    assert image[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", file.read_bytes()[16:24])
     assert width == 2400
     assert height > 1000
