@@ -414,7 +414,7 @@ def test_an_image_that_the_clipboard_refuses_is_saved(tmp_path_factory, page):
         assert said_after_copy(driver) == "Saved as PNG."
         image = saved_image(downloads)
     assert image[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", file.read_bytes()[16:24])
+    width, height = struct.unpack(">II", image[16:24])
     assert width == 2400
     assert height > 1000
 
