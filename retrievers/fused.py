@@ -150,6 +150,7 @@ class Fused(Retriever):
             self.method, self.weights, self.minimum, part_count=len(rankings)
         )
         fused = ranked(*self._sum_points(rankings), depth)
+        # Without any hit, empty rankings decide whether there are passages.
         with_hits = [ranking for ranking in rankings if len(ranking)] or rankings
         if any(ranking.passages is None for ranking in with_hits):
             return fused

@@ -67,7 +67,8 @@ def query_clusters(
     Args:
         queries: in the order of the result.
         field: the declared field.
-        is_checked: whether these are some of many queries, of which one has the field.
+        is_checked: whether some query is known to have the field; these may be only a
+            part of the queries.
 
     Raises:
         InputError: no query has the field, or "conversation" if some have a history and
@@ -150,16 +151,17 @@ def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:
 def _cluster_labels(queries: Sequence[Query], field: str | None) -> list[str]:
     """Return each query's value of a field, "" for none.
 
-    A conversation's first turn has no history, from which later ones have the field: it
-    is known by its text, with which their histories begin.
+    Queries with a history have the field `conversation`. The first turn has no history,
+    and so no such field: it is found by its text, the first message of the others'
+    histories.
     """
     if field is None:
         return [""] * len(queries)
     conversation_by_opening: dict[str, str] = {}
     if field == CONVERSATION_FIELD:
         for query in queries:
-            if query.history:
-                conversation_by_opening[query.history[0]] = query.fields.get(field, "")
+            if query.history and query.fields.get(field):
+                conversation_by_opening[query.history[0]] = query.fields[field]
     return [
         query.fields.get(field) or conversation_by_opening.get(query.text, "")
         for query in queries

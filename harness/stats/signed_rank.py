@@ -16,9 +16,9 @@ EXACT_LIMIT = 500
 SMALLEST = sys.float_info.min
 """The smallest p-value that is reported (2.2e-308): a p of 0 would be impossible."""
 FEW_SUMS = 22
-"""Binary logarithm of the number of sums up to which few sizes are counted.
+"""Binary logarithm of the number of sums up to which few magnitudes are counted.
 
-The sums are those of all sizes but the commonest.
+The sums are those of all magnitudes but the commonest.
 """
 NEAR_CENTRE = 1e-3
 """Standard deviations from the centre below which the saddlepoint's formula is 0/0."""
@@ -77,8 +77,9 @@ def signed_rank(differences: PairedDifferences) -> SignedRank:
     (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally likely;
     ties have mid-ranks; the rank sums of all patterns are counted, with a relative
     error of p below 1e-9 (all terms of all sums are positive). Beyond 500 non-zero
-    differences of more than a few sizes `saddlepoint_tail`, down to p = 1e-12 within
-    1e-3 of the count (1e-2 where four to ten sizes are equally frequent).
+    differences they are counted only if there are few distinct magnitudes; else
+    `saddlepoint_tail` is, down to p = 1e-12, within 1e-3 of the exact p (1e-2 where
+    four to ten magnitudes are equally frequent).
 
     >>> from harness.stats.differences import paired_differences
     >>> a = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
@@ -165,8 +166,8 @@ def lower_tail(ranks: Integers, low: int) -> float:
     unit = int(np.gcd.reduce(ranks))
     rising = np.sort(ranks) // unit
     limit = low // unit
-    # Counts reach 2^(n/2): halving the exponent keeps their products below 2^1000, and
-    # all of them above 0.
+    # Counts of n ranks reach 2^(n/2): halving the exponent keeps their products below
+    # 2^1000 for up to 2,000 ranks, and all of them above 0.
     first_shift = len(rising[::2]) // 2
     second_shift = len(rising[1::2]) // 2
     first = np.ldexp(subset_sums(rising[::2], limit), -first_shift)

@@ -27,10 +27,10 @@ class QuantizedStore(MatrixStore):
     Scores are cosines between decoded vectors: for binary between the bits of both,
     which is 1 - 2 x Hamming distance / dimensions; for binary-dot between the query's
     own numbers and each document's bits (1 or -1). For int8 it is the dot product of
-    the query at length 1 with each document's levels, whose length is only about 1. The
-    levels are between the smallest and the largest number of each dimension in the
-    first `upsert` that is not empty, which is a window of the embedder. All codes are
-    compared, whatever `exact` is.
+    the query at length 1 with each document's decoded numbers, whose length is only
+    about 1. The levels that these can have are between the smallest and the largest
+    number of each dimension in the first `upsert` that is not empty, which is a window
+    of the embedder. All codes are compared, whatever `exact` is.
     """
 
     def __init__(self, quantization: NumberFormat) -> None:
@@ -85,12 +85,12 @@ class QuantizedStore(MatrixStore):
     def _scores(self, queries: DenseVectors, codes: VectorCodes) -> Floats:
         """Return the scores (queries, documents)."""
         length = 1.0
-        if self._levels is not None:
+        if self._levels is not None:  # int8
             vectors = dequantize_bytes(codes, self._levels)
-        else:
+        else:  # numbers of 1 and -1: their length is the root of how many there are
             vectors = dequantize_bits(codes, self._dimensions)
             length = np.sqrt(self._dimensions)
-            if self._quantization == "binary":
+            if self._quantization == "binary":  # the query, too
                 length = self._dimensions
         # One query at a time: a product of several adds up in another order, and a
         # score would depend on the others of the batch.
