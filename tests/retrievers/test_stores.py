@@ -335,9 +335,13 @@ def test_retrievers_of_one_process_share_an_edge_collection(places):
 
 def test_sparse_vectors_need_no_disk_for_their_whole_vocabulary(places, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10**8))
+    vectors = SparseVectors.from_dense(np.eye(3, dtype=np.float32))
     store = places("edge", "sparse")
     store.create(2**31)
-    store.close()
+    store.upsert(["a", "b", "c"], vectors)
+    store.finish({})
+    [nearest] = store.search(vectors[1:2], 1)
+    assert nearest.doc_ids == ("b",)
 
 
 def test_a_full_disk_is_reported_before_the_engine_dies(places, monkeypatch):
