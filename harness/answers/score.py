@@ -271,11 +271,7 @@ def _select_scores(
 ) -> Scores:
     """Return the requested measures, with the queries' clusters and weights."""
     in_score_order = sorted(queries, key=lambda query: query.id)  # as `scores.ids`
-    # Other queries of the data set may have the field: see `read_answer_inputs`.
-    is_checked = settings.cluster is not None
-    units = query_units(
-        in_score_order, settings.cluster, settings.weight, is_checked=is_checked
-    )
+    units = query_units(in_score_order, settings.cluster, settings.weight)
     selected = scores.select(measures)
     selected = replace(selected, clusters=units.clusters, weights=units.weights)
     if measures:

@@ -190,15 +190,16 @@ def _query_units(
     """Return the units of the graded queries.
 
     Raises:
-        InputError: the declared field of clusters or of weights does not fit.
+        InputError: no query that counts has the declared field of clusters or of
+            weights, or one has no weight.
     """
-    statistics = loaded.experiment.statistics
+    cluster = loaded.experiment.statistics.cluster
+    weight = loaded.experiment.statistics.weight
     graded_queries = [query for query in dataset.queries if query.id in labels.grades]
     graded_queries.sort(key=lambda query: query.id)
-    if not graded_queries:
-        # So misspelt fields are reported before there are labels.
-        refuse_absent_fields(dataset.queries, statistics.cluster, statistics.weight)
-    return query_units(graded_queries, statistics.cluster, statistics.weight)
+    # So misspelt fields are reported before there are labels, too.
+    refuse_absent_fields(graded_queries or dataset.queries, cluster, weight)
+    return query_units(graded_queries, cluster, weight)
 
 
 def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:

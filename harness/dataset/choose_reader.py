@@ -14,7 +14,7 @@ from harness.dataset.columnar import WORKBOOK_SUFFIXES, sheet_names
 from harness.dataset.columns import declarations
 from harness.dataset.file import FETCH_AGAIN, File, Files
 from harness.dataset.listing import is_run_folder, list_reference
-from harness.dataset.query_tables import find_query_table
+from harness.dataset.query_tables import MARKDOWN_QUERIES, find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.shards import parse_shard
 from harness.dataset.reference import DatasetReference, DeclaredColumn
@@ -229,7 +229,12 @@ def detect_format(reference: DatasetReference, files: Files) -> str | None:
 
 
 def _is_around_data(reference: DatasetReference, files: Files) -> bool:
-    """Whether all pages of a folder are in data sets below it, such as a README."""
+    """Whether all pages of a folder are in data sets below it, such as a README.
+
+    Never if the folder has its queries.
+    """
+    if reference.queries or MARKDOWN_QUERIES in files:
+        return False
     data_folders = find_data_folders(reference.folder, files)
     if not data_folders:
         return False

@@ -14,6 +14,8 @@ from retrievers.remedy import Option, Remedy, Setting, compose_remedy
 
 MAX_EXAMINED_TABLES = 20
 """Tables of a folder that are opened to look for queries."""
+MARKDOWN_QUERIES = "queries.json"
+"""The file of queries in a folder of Markdown."""
 DOCUMENT_TABLE_STEMS = ("documents", "corpus", "docs", "passages")
 """Names of a table of documents, without suffixes and in lower case."""
 TEXT_NAME = "text"

@@ -173,8 +173,7 @@ def evaluate_abstention(
 
 def _units(queries: Sequence[Query], cluster: str | None) -> Units:
     """Return the clusters of queries, which count as one observation each."""
-    # Only queries of the other kind may have the field.
-    clusters = query_clusters(queries, cluster, is_checked=True)
+    clusters = query_clusters(queries, cluster)
     if clusters is None:
         return single_units(len(queries))
     return cluster_units(clusters)

@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 from harness.dataset import DatasetReference, detect_format, list_reference
 from harness.dataset.file import File
-from harness.dataset.query_tables import QueryTable, find_query_table
+from harness.dataset.query_tables import (
+    MARKDOWN_QUERIES,
+    QueryTable,
+    find_query_table,
+)
 from harness.dataset.readers.markdown_folder import list_documents
 from harness.dataset.text_rows import read_json
 from harness.english import count_of
 from harness.wording.reading import reading_sentence
 from retrievers.errors import InputError, Problem
-
-DEFAULT_QUERY_FILE = "queries.json"
 
 
 class DatasetFiles(NamedTuple):
@@ -58,7 +60,7 @@ def find_files(reference: DatasetReference) -> DatasetFiles:
         raise InputError(Problem(str(folder), "holds no documents", unread))
     query_files = _find_query_files(folder)
     if not query_files.labelled:
-        if (folder / DEFAULT_QUERY_FILE).is_file():
+        if (folder / MARKDOWN_QUERIES).is_file():
             return unchanged  # queries without labels
         table = find_query_table(files)
         raise InputError(
@@ -67,7 +69,7 @@ def find_files(reference: DatasetReference) -> DatasetFiles:
             else _missing_labels(folder, documents, unread)
         )
     queries = tuple(query_files.labelled)
-    if queries == (DEFAULT_QUERY_FILE,):
+    if queries == (MARKDOWN_QUERIES,):
         queries = ()
     return DatasetFiles(replace(reference, queries=queries), query_files.repeated)
 
@@ -86,7 +88,7 @@ def _find_query_files(folder: Path) -> _QueryFiles:
     query_files = _QueryFiles([], [])
     all_ids: set[str] = set()
     for name in sorted(
-        ids, key=lambda name: (name != DEFAULT_QUERY_FILE, -len(ids[name]))
+        ids, key=lambda name: (name != MARKDOWN_QUERIES, -len(ids[name]))
     ):
         if not ids[name]:
             continue
@@ -108,7 +110,7 @@ def _labelled_ids(file: Path) -> set[str]:
         rows = read_json(File(file))
     except InputError:
         # It counts as labelled, so that the reader reports its problem.
-        return {"q0"} if file.name == DEFAULT_QUERY_FILE else set()
+        return {"q0"} if file.name == MARKDOWN_QUERIES else set()
     if not isinstance(rows, list):
         return set()
     ids: set[str] = set()

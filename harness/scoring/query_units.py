@@ -24,11 +24,7 @@ class QueryUnits(NamedTuple):
 
 
 def query_units(
-    queries: Sequence[Query],
-    cluster: str | None,
-    weight: str | None,
-    *,
-    is_checked: bool = False,
+    queries: Sequence[Query], cluster: str | None, weight: str | None
 ) -> QueryUnits:
     """Return the clusters and the weights of queries.
 
@@ -36,25 +32,15 @@ def query_units(
         queries: in the order of the result.
         cluster: the field of queries that belong together.
         weight: the field that says how much a query counts.
-        is_checked: as in `query_clusters`.
 
     Raises:
-        InputError: the problems of `query_clusters` and of `query_weights`.
+        InputError: as by `query_weights`.
     """
-    problems: list[Problem] = []
-    clusters: tuple[str, ...] | None = None
-    weights: tuple[float, ...] | None = None
-    with collect_errors(problems):
-        clusters = query_clusters(queries, cluster, is_checked=is_checked)
-    with collect_errors(problems):
-        weights = query_weights(queries, weight)
-    if problems:
-        raise InputError(problems)
-    return QueryUnits(clusters, weights)
+    return QueryUnits(query_clusters(queries, cluster), query_weights(queries, weight))
 
 
 def query_clusters(
-    queries: Sequence[Query], field: str | None, *, is_checked: bool = False
+    queries: Sequence[Query], field: str | None
 ) -> tuple[str, ...] | None:
     """Return each query's cluster, "" if it has none.
 
@@ -65,15 +51,9 @@ def query_clusters(
     of a conversation, if no field is declared.
 
     Args:
-        queries: in the order of the result.
+        queries: in the order of the result; they may be only a part of those of which
+            `refuse_absent_fields` has found one with the field.
         field: the declared field.
-        is_checked: whether some query is known to have the field; these may be only a
-            part of the queries.
-
-    Raises:
-        InputError: no query has the field, or "conversation" if some have a history and
-            no field is declared: no query would have a cluster, unnoticed. Not if
-            `is_checked`.
 
     >>> queries = [Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")]
     >>> query_clusters(queries, None)
@@ -81,8 +61,6 @@ def query_clusters(
     """
     if field is None and any(query.history for query in queries):
         field = CONVERSATION_FIELD
-    if field is not None and not is_checked:
-        _refuse_absent_field(queries, "cluster", field)
     leaders = _cluster_leaders(queries, field)
     members = Counter(leaders)
     if field is None and len(members) == len(queries):
@@ -99,9 +77,14 @@ def refuse_absent_fields(
 ) -> None:
     """Refuse fields that none of the queries has, if there are queries.
 
+    Otherwise no query would have a cluster, unnoticed. Without a field of clusters,
+    queries with a history need "conversation".
+
     Raises:
         InputError: no query has the field of clusters, or the one of weights.
     """
+    if cluster is None and any(query.history for query in queries):
+        cluster = CONVERSATION_FIELD
     problems: list[Problem] = []
     for setting, field in (("cluster", cluster), ("weight", weight)):
         if field is not None:

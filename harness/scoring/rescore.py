@@ -69,12 +69,7 @@ def rescore(
         measures=tuple(measures),
         primary=measures[0],
         labels=graded,
-        units=query_units(
-            queries_in_score_order,
-            declared.cluster,
-            declared.weight,
-            is_checked=True,
-        ),
+        units=query_units(queries_in_score_order, declared.cluster, declared.weight),
     )
     trials = {
         retriever: partial(results.trials, retriever)

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.records import Manifest, Results
-from harness.scoring.query_units import query_units
+from harness.scoring.query_units import query_units, refuse_absent_fields
 from harness.scoring.ranked_passages import compared_ids
 from harness.scoring.score_rankings import mean_judged_share
 from harness.scoring.score_table import scores_from_columns
@@ -62,6 +62,7 @@ def stored_scores(results: Results) -> Scores:
         scores = replace(scores, binary=frozenset())
     declared = results.manifest.resolved.statistics
     queries = [results.queries[query_id].query for query_id in scores.ids]
+    refuse_absent_fields(queries, declared.cluster, declared.weight)
     units = query_units(queries, declared.cluster, declared.weight)
     return replace(scores, clusters=units.clusters, weights=units.weights)
 

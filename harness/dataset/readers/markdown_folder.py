@@ -28,7 +28,7 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
-from harness.dataset.query_tables import find_query_table
+from harness.dataset.query_tables import MARKDOWN_QUERIES, find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
 from harness.dataset.reference import DatasetReference
@@ -104,7 +104,7 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
     if reference.split is not None:
         problem = "a folder of Markdown has no splits"
         raise InputError(Problem("dataset.split", problem, NAMED_QUERIES))
-    names = reference.queries or ("queries.json",)
+    names = reference.queries or (MARKDOWN_QUERIES,)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
     query_rows = partial(_query_rows, query_files)
     if not reference.queries and names[0] not in files:

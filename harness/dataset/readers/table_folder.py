@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
-from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
+from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS, MARKDOWN_QUERIES
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import trec
 from harness.dataset.readers.dataset_folder import (
@@ -42,8 +42,6 @@ from harness.english import first_names
 from retrievers.errors import InputError, Problem
 from retrievers.remedy import Option, Setting, compose_remedy
 
-MARKDOWN_QUERIES = "queries.json"
-"""The file of queries in a folder of Markdown, which is another format."""
 BLANK_BYTES = b"\xef\xbb\xbf \r\n\t"
 """What may be before the first character of a JSON file: a byte order mark, space."""
 QUERY_COLUMNS = ("id", "query", "")

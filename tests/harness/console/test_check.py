@@ -105,7 +105,10 @@ CLUSTERED_WITHOUT_LABELS = """[
         pytest.param(
             ("report = false", '[statistics]\ncluster = "neat"\nweight = "neat"'),
             "",
-            ["cluster: 'neat' is a field of no query", "without a number above 0 in"],
+            [
+                "cluster: 'neat' is a field of no query",
+                "weight: 'neat' is a field of no query",
+            ],
             id="unknown fields",
         ),
         pytest.param(
