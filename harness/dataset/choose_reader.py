@@ -5,6 +5,7 @@ it, and opens it with the first that does. If none does, the problem says why.
 """
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -75,6 +76,13 @@ OWN_PARTS = {
     ),
 }
 """Format -> the parts that it has itself: a file that is named for one is refused."""
+DECLARABLE_KINDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("ir_datasets", "autorag", "embench", "llama-index", "squad", "hotpotqa"), ()
+    ),
+    "trec": ("query",),
+}
+"""Format that names its own columns -> those that can be declared all the same."""
 SPLIT_FORMATS = (
     "hub",
     "beir",
@@ -153,6 +161,12 @@ def _refuse_other_keys(
             problem = f"{subject}, which has its own {key}"
             remedy = compose_remedy("leave it out", Option(f"--{key}"))
             raise InputError(Problem(f"dataset.{key}", problem, remedy))
+    declarable_kinds = DECLARABLE_KINDS.get(format_name)
+    for column in reference.columns:
+        if declarable_kinds is not None and column.kind not in declarable_kinds:
+            problem = f"{subject}, in which {column.kind!r} cannot be declared"
+            remedy = compose_remedy("leave it out", Option("--columns"))
+            raise InputError(Problem("dataset.columns", problem, remedy))
     has_splits = format_name in SPLIT_FORMATS or any(map(parse_shard, files))
     if reference.split is not None and not has_splits:
         problem = f"{subject}, which has no splits"

@@ -551,6 +551,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "dataset.queries: the data set is squad, which has its own queries",
     ),
     (
+        {"s.json": SQUAD},
+        "s.json --columns query=question",
+        "dataset.columns: the data set is squad, in which 'query' cannot be declared",
+    ),
+    (
         {"r.jsonl": '{"user_input": "leave", "reference_contexts": ["a"]}'},
         "r.jsonl --documents d --labels l.csv",
         "dataset.labels: the data set is ragas, which has its own labels",
