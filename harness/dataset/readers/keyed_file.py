@@ -26,7 +26,7 @@ class KeyedFile(NamedTuple):
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is such a file."""
-        reference = _single_file(reference, files)
+        reference = single_file(reference, files)
         return holds_keys(reference, "queries", "corpus", self.labels)
 
     def read(self, reference: DatasetReference, files: Files) -> TableSource:
@@ -35,7 +35,7 @@ class KeyedFile(NamedTuple):
         Raises:
             InputError: it is not a file of JSON, or one of its objects is missing.
         """
-        reference = _single_file(reference, files)
+        reference = single_file(reference, files)
         if reference.scheme or not reference.folder.is_file():
             problem = "is not a file"
             raise InputError(
@@ -97,7 +97,7 @@ LLAMA_INDEX = KeyedFile("relevant_docs")
 """LlamaIndex's saved EmbeddingQAFinetuneDataset (llama-index-finetuning 0.4.2)."""
 
 
-def _single_file(reference: DatasetReference, files: Files) -> DatasetReference:
+def single_file(reference: DatasetReference, files: Files) -> DatasetReference:
     """Return the JSON file of a folder without any other file; else the reference."""
     if reference.scheme or not reference.folder.is_dir():
         return reference

@@ -12,7 +12,7 @@ from harness.dataset.cell_paths import read_texts
 from harness.dataset.columns import Columns, declaration
 from harness.dataset.file import File, Files
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers.keyed_file import holds_keys
+from harness.dataset.readers.keyed_file import holds_keys, single_file
 from harness.dataset.readers.shards import list_table_files, read_first_row
 from harness.dataset.reference import DatasetReference, DeclaredColumn
 from harness.dataset.row import Row
@@ -333,12 +333,13 @@ def _read_hotpot(reference: DatasetReference, files: Files) -> FunctionSource:
     return question_source(partial(_hotpot_questions, table_files), columns)
 
 
-def _is_squad(reference: DatasetReference, _: Files) -> bool:
+def _is_squad(reference: DatasetReference, files: Files) -> bool:
+    reference = single_file(reference, files)
     return holds_keys(reference, "data", "paragraphs", "context", "qas")
 
 
-def _read_squad(reference: DatasetReference, _: Files) -> FunctionSource:
-    file = File(reference.folder)
+def _read_squad(reference: DatasetReference, files: Files) -> FunctionSource:
+    file = File(single_file(reference, files).folder)
     return question_source(partial(_squad_questions, file), Columns())
 
 

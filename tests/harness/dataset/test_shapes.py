@@ -504,6 +504,14 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality
 
 
+def test_a_folder_may_hold_one_file_of_squad(here: Path):
+    lay(here, {"d/dev-v2.0.json": squad()})
+
+    dataset = load_dataset("d")
+
+    assert (dataset.format, dataset.document_count) == ("squad", 50)
+
+
 def test_articles_of_squad_may_have_the_same_title(here: Path):
     articles = [
         {
