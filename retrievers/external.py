@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -248,8 +249,9 @@ def order_hits_of_packages(
 def is_finite_number(value: object) -> bool:
     """Return whether a value is a finite number.
 
-    A whole number may be larger than any float, and is then not finite.
+    A whole number may be larger than any float, and is then not finite. Columns of
+    Parquet may have decimals.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
-    return abs(value) <= sys.float_info.max
+    return -sys.float_info.max <= value <= sys.float_info.max

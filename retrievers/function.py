@@ -170,6 +170,8 @@ def _id_score_pairs(returned: Any) -> list[tuple[Any, float | None]]:
     for hit in returned:
         if isinstance(hit, str | Real):
             pairs.append((hit, None))
+        elif isinstance(hit, bytes):  # two of its bytes would be a pair
+            raise TypeError
         else:
             pairs.append((hit[0], float(hit[1])))
     return pairs

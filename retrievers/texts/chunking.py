@@ -42,6 +42,8 @@ precision would hardly change it."""
 PassageBoundary = Literal["words", "sentence", "heading"]
 """Where passages end: between words; after a sentence or a paragraph; or before a
 heading of Markdown. Without any of them see `Chunk.by`."""
+PACKAGE_BOUNDARIES = ("sentence", "heading")
+"""Those that the package semantic-text-splitter finds."""
 
 
 class PassageInContext(NamedTuple):
@@ -133,7 +135,7 @@ class Chunk(StrictTable):
         """
         if self.call:
             import_function(self.call, "chunk.call")
-        elif self.by in ("sentence", "heading"):
+        elif self.by in PACKAGE_BOUNDARIES:
             _splitter_package()
 
     @property
@@ -211,7 +213,7 @@ def _cut_text(document: Document, chunks: Chunk) -> list[_Cut]:
     text = document.text.strip()
     if chunks.call:
         cuts = _cut_by_function(chunks.call, text)
-    elif chunks.by in ("sentence", "heading"):
+    elif chunks.by in PACKAGE_BOUNDARIES:
         cuts = _cut_by_sentences(document.title, text, chunks)
     else:
         cuts = _cut_by_words(document.title, text, chunks)
