@@ -78,8 +78,8 @@ class Chunk(StrictTable):
     by: PassageBoundary | None = None
     """Where passages end: between words; with the paragraph or sentence; or before a
     heading. Left out, at white space, and an overlap may begin within a word. A word
-    that does not fit, with the space before it, is cut; left out, also one of half a
-    passage or of the rest behind an overlap."""
+    that with the space before it is longer than a passage is cut; left out, also one
+    longer than half a passage, or than what an overlap leaves of it."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of
     texts: in place of all else."""
