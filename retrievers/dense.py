@@ -146,7 +146,11 @@ class Dense(Retriever):
         return chunk.with_token_counter(self.encoder.count_whole)
 
     def to_config(self) -> dict[str, Any]:
-        """Return its table in an experiment file, without its reduction."""
+        """Return its table in an experiment file.
+
+        Its vectors are those of its own encoder, also if they were derived from another
+        retriever's.
+        """
         encoder_options = encoder_table(self._encoder_source)
         form = getattr(encoder_class(encoder_options["kind"]), "form", "dense")
         table = {"kind": form, "encoder": encoder_options}
@@ -158,6 +162,11 @@ class Dense(Retriever):
             table["filter"] = conditions_table(self.conditions)
         if self._chunk:
             table["chunk"] = self._chunk
+        if self.reduction.dimensions is not None:
+            table["dimensions"] = self.reduction.dimensions
+            table["proof"] = self.reduction.native_encoder is not None
+        if self.reduction.quantization is not None:
+            table["quantization"] = self.reduction.quantization
         return table
 
     @property

@@ -50,8 +50,11 @@ class PassageInContext(NamedTuple):
     """A passage, and the document that its encoder reads with it."""
 
     passage: Document
+    text: str
+    """What is embedded: its content; read in its document, which begins with the title,
+    its text alone if it has any."""
     context: str
-    """Empty if the encoder reads the passage alone."""
+    """The document; empty if the encoder reads the passage alone."""
 
 
 class _Cut(NamedTuple):
@@ -385,7 +388,7 @@ def passages_of(
 ) -> Iterator[Document]:
     """Yield what is embedded of a corpus: documents that are not blank, or passages."""
     in_context = passages_in_context(documents, chunks, contextual=False)
-    return (passage for passage, _ in in_context)
+    return (passage.passage for passage in in_context)
 
 
 def passages_in_context(
@@ -399,7 +402,7 @@ def passages_in_context(
     >>> documents = [Document("d", "t", "a b")]
     >>> late = Chunk(size=1, late=True)
     >>> passages = passages_in_context(documents, late, contextual=False)
-    >>> [(passage.text, context) for passage, context in passages]
+    >>> [(passage.text, passage.context) for passage in passages]
     [('a', 't a b'), ('b', 't a b')]
     """
     has_context = contextual or (chunks is not None and chunks.late)
@@ -407,9 +410,12 @@ def passages_in_context(
         content = document.content.strip()
         if not content:
             continue
+        context = content if has_context else ""
         passages = [document] if chunks is None else cut_document(document, chunks)
         for passage in passages:
-            yield PassageInContext(passage, content if has_context else "")
+            has_title_in_context = bool(context) and chunks is not None
+            text = passage.text if has_title_in_context else ""
+            yield PassageInContext(passage, text or passage.content, context)
 
 
 PlacePassages = Callable[[Ranking], list[Passage] | None]
