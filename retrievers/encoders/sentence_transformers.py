@@ -15,7 +15,7 @@ import numpy as np
 
 from retrievers.embedded import Embedded, Role
 from retrievers.encoders.local_encoder import LocalEncoder
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.facts import ModelFacts
 from retrievers.local.forward_pass import (
     EncodedText,
@@ -280,8 +280,17 @@ class SentenceTransformerEncoder(LocalEncoder):
         """Return vectors, scaled if they are to be.
 
         The library would scale a bfloat16 vector in bfloat16.
+
+        Raises:
+            BackendError: they have fewer dimensions than are to be kept.
         """
         vectors = np.stack(rows).astype(np.float32)
+        dimensions = vectors.shape[1]
+        if self.truncate_dim is not None and dimensions < self.truncate_dim:
+            raise BackendError(
+                f"the model's vectors have {dimensions} dimensions: "
+                f"{self.truncate_dim} cannot be kept"
+            )
         return unit_rows(vectors) if self.normalize else vectors
 
     def _prompt(

@@ -257,6 +257,7 @@ def test_an_async_function_is_called_where_an_event_loop_runs_as_in_a_notebook()
         ),
         ("json:lods", "did you mean 'loads'"),
         ("json", "is not a function"),
+        ("search.py:f", "name the module, not its file"),
     ],
 )
 def test_missing_functions_are_reported(call, message):
