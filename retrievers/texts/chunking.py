@@ -422,10 +422,6 @@ PlacePassages = Callable[[Ranking], list[Passage] | None]
 """Finds the passages of a ranking in their documents; None if one is not there."""
 
 
-def _place_none(_: Ranking) -> None:
-    """Return None: the passages of a ranking stay unknown."""
-
-
 def document_of_passage(passage_id: str) -> str:
     """Return the id of the document that a passage is from.
 
@@ -439,7 +435,7 @@ def rank_by_best_passage(
     search: Callable[[list[int], int], list[Ranking]],
     query_count: int,
     depth: int,
-    place: PlacePassages = _place_none,
+    place: PlacePassages,
 ) -> list[Ranking]:
     """Return the best `depth` documents of each query by their best passage's score.
 

@@ -300,7 +300,10 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     for (document, _), score in zip(rows, scores, strict=True):
         best[f"d{document}"] = max(best.get(f"d{document}", -9), score)
     [ranking] = rank_by_best_passage(
-        lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth
+        lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors],
+        1,
+        depth,
+        lambda passages: None,
     )
     expected = ranked(list(best), list(best.values()), depth)
     assert ranking.doc_ids == expected.doc_ids
