@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from retrievers.cache import Cache
 from retrievers.errors import BackendError
-from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.external import ExternalRetriever
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options.tables import PositiveInt, PositiveNumber
@@ -118,13 +118,12 @@ class AskedService(ExternalRetriever):
         Raises:
             BackendError: they have unknown ids, no hits, or scores that rise.
         """
-        refuse_distances(answer.scores for answer in answers)
         score_lists = []
         for query, answer in zip(queries, answers, strict=True):
             score_lists.append((query.id, answer.scores))
             if answer.has_repeated_id:
                 meter.note("repeated-hit-query", query.id)
-        self._note_returned(score_lists, meter)
+        self._check_first_hits(score_lists, meter)
         rankings = [ranked(answer.ids, answer.scores, depth) for answer in answers]
         return self._with_document_ids(rankings, meter)
 

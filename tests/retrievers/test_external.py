@@ -448,6 +448,21 @@ def test_distances_of_a_function_are_refused_over_all_queries():
         function.search(queries, 10, Meter())
 
 
+@pytest.mark.parametrize(
+    "odd_hits",
+    [[("a", 2.0), ("ghost", 1.0)], [(str(i), float(i)) for i in range(12)]],
+    ids=["unknown", "rising"],
+)
+def test_a_single_query_that_is_timed_need_not_be_as_all_together(odd_hits):
+    """Few of all hits are unknown, and not all scores rise; of this query they do."""
+    usual = [(str(i), float(-i)) for i in range(12)]
+    function = Function(lambda text, depth: odd_hits if text == "odd" else usual)
+    function.index([Document(id_, "", "") for id_, _ in usual + odd_hits[:1]], Meter())
+    queries = [Query(text, text) for text in ("a", "b", "odd")]
+    *_, expected = function.search(queries, 20, Meter())
+    assert function.answer(queries[-1], 20, Meter()) == expected
+
+
 def test_a_query_too_long_for_an_address_is_one_message():
     retriever = Endpoint("http://127.0.0.1:9/{query}", ids="hits")
     with pytest.raises(BackendError, match=r"^http://127\.0\.0\.1:9/.*: URL too long$"):
