@@ -209,10 +209,18 @@ class SentenceTransformerEncoder(LocalEncoder):
     ) -> Embedded:
         """Embed passages by late chunking (Günther et al. 2024).
 
-        A passage's vector is the mean of its tokens' vectors in the document, where its
-        text occurs first. A passage that the model does not read in its document is
-        embedded alone, and all of its tokens are counted as truncated.
+        A passage's vector is the mean of its tokens' vectors in the document, at the
+        place where its text occurs first. A passage that the model does not read in its
+        document is embedded alone, and all of its tokens are counted as truncated.
+
+        Raises:
+            BackendError: the tokenizer is written in Python, and has no such places.
         """
+        if not hasattr(self._loaded.tokenizer, "encode_batch_fast"):
+            raise BackendError(
+                f"{self.weights.name}: its tokenizer does not show where tokens are in "
+                "a text, as late chunking needs: leave out chunk.late"
+            )
         prompt = self._prompt("document", self._loaded.model.prompts) or ""
         token_vectors = self._token_vectors(
             list(dict.fromkeys(documents)), prompt, call

@@ -576,6 +576,14 @@ def test_a_document_that_has_only_a_title_is_embedded_by_it():
     assert [passage.text for passage in late] == ["the title"]
 
 
+def test_late_chunking_with_a_tokenizer_written_in_python_is_one_sentence(model):
+    loaded = model._loaded
+    python = model.model_copy()
+    python.__dict__["_loaded"] = loaded._replace(tokenizer=object())
+    with pytest.raises(BackendError, match=r"leave out chunk\.late"):
+        python.embed_passages(["the cat"], ["the cat sits"], single_call())
+
+
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):
     documents = [
         Document("a", "", WHOLE),
