@@ -67,15 +67,13 @@ class EncoderQueries:
 
     encoder: Encoder
     config: PartConfig
-    query_ids: dict[str, str] = field(default_factory=dict)
-    """Text, perhaps with its history -> the id of a query with this text."""
+    queries: dict[str, IdentifiedText] = field(default_factory=dict)
+    """The queries by their texts, which may have their histories: each text once."""
 
     def as_task(self) -> EmbeddingTask:
         """Return the embedding of these queries."""
-        texts = [IdentifiedText(id_, text) for text, id_ in self.query_ids.items()]
-        return EmbeddingTask(
-            self.encoder, self.config, "query", (partial(iter, texts),)
-        )
+        read_queries = partial(iter, self.queries.values())
+        return EmbeddingTask(self.encoder, self.config, "query", (read_queries,))
 
 
 def embedding_tasks(
@@ -163,14 +161,17 @@ def _encoder_queries(built: BuiltExperiment) -> list[EncoderQueries]:
     """The distinct encoders of queries, each with what its retrievers search with."""
     by_fingerprint: dict[str, EncoderQueries] = {}
     for retriever in built.retrievers:
-        queries = retriever.conversation_queries(built.dataset.queries)
+        queries = {
+            query.text: IdentifiedText(query.id, query.text)
+            for query in retriever.conversation_queries(built.dataset.queries)
+        }
         for dense in retriever.dense_parts:
             config = retriever.model_configs[id(dense.encoder)]
             texts = by_fingerprint.setdefault(
                 dense.encoder.fingerprint_for("query"),
                 EncoderQueries(dense.encoder, config),
             )
-            texts.query_ids.update({query.text: query.id for query in queries})
+            texts.queries.update(queries)
     return list(by_fingerprint.values())
 
 
