@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from retrievers.cache import Cache
 from retrievers.errors import BackendError
-from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.external import ExternalRetriever
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options.tables import PositiveInt, PositiveNumber
@@ -26,6 +26,8 @@ class _StoredAnswer(NamedTuple):
     """When it was received."""
     ids: list[str]
     scores: list[float]
+    has_repeated_id: bool = False
+    """Whether a document was there twice; answers of earlier versions do not say."""
 
 
 class AskedService(ExternalRetriever):
@@ -111,17 +113,17 @@ class AskedService(ExternalRetriever):
         depth: int,
         meter: Meter,
     ) -> list[Ranking]:
-        """Return the rankings that the answers give.
+        """Return the rankings that the answers give, and note what is odd in them.
 
         Raises:
             BackendError: they have unknown ids, no hits, or scores that rise.
         """
-        refuse_distances(answer.scores for answer in answers)
-        score_lists = [
-            (query.id, answer.scores)
-            for query, answer in zip(queries, answers, strict=True)
-        ]
-        self._note_returned(score_lists, meter)
+        score_lists = []
+        for query, answer in zip(queries, answers, strict=True):
+            score_lists.append((query.id, answer.scores))
+            if answer.has_repeated_id:
+                meter.note("repeated-hit-query", query.id)
+        self._check_first_hits(score_lists, meter)
         rankings = [ranked(answer.ids, answer.scores, depth) for answer in answers]
         return self._with_document_ids(rankings, meter)
 
@@ -157,5 +159,6 @@ class AskedService(ExternalRetriever):
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             ids=first_hits.ids,
             scores=first_hits.scores,
+            has_repeated_id=len(set(hits.ids)) < len(hits.ids),
         )
         return json.dumps(stored_answer._asdict(), ensure_ascii=False)

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class Dense(Retriever):
         self,
         encoder: Any,
         *,
-        store: StoreOptions | Mapping[str, Any] | str = "",
+        store: StoreOptions | Mapping[str, Any] | str | Path = "",
         chunk: Chunk | Mapping[str, Any] | None = None,
         conditions: GivenConditions = (),
         reduction: VectorReduction | None = None,
@@ -98,8 +99,8 @@ class Dense(Retriever):
         self._encoder: Encoder | None = encoder if is_encoder(encoder) else None
         _refuse_late_chunking(encoder, chunk)
         self._chunk = chunk
-        self._store_source = store
-        self.store = _store_options(store)
+        self._store_source = str(store) if isinstance(store, Path) else store
+        self.store = _store_options(self._store_source)
         self.conditions = read_conditions(conditions)
         self.reduction = reduction or VectorReduction()
         self._name = name
@@ -145,7 +146,11 @@ class Dense(Retriever):
         return chunk.with_token_counter(self.encoder.count_whole)
 
     def to_config(self) -> dict[str, Any]:
-        """Return its table in an experiment file, without its reduction."""
+        """Return its table in an experiment file.
+
+        Its vectors are those of its own encoder, also if they were derived from another
+        retriever's.
+        """
         encoder_options = encoder_table(self._encoder_source)
         form = getattr(encoder_class(encoder_options["kind"]), "form", "dense")
         table = {"kind": form, "encoder": encoder_options}
@@ -157,6 +162,11 @@ class Dense(Retriever):
             table["filter"] = conditions_table(self.conditions)
         if self._chunk:
             table["chunk"] = self._chunk
+        if self.reduction.dimensions is not None:
+            table["dimensions"] = self.reduction.dimensions
+            table["proof"] = self.reduction.native_encoder is not None
+        if self.reduction.quantization is not None:
+            table["quantization"] = self.reduction.quantization
         return table
 
     @property

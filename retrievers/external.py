@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -45,30 +46,35 @@ class ExternalRetriever(Configured, Retriever):
     _known_documents: KnownDocuments | None = None
     """The documents' ids and titles; None before `index`."""
     _has_noted_hits: bool = False
-    """Whether it noted queries without hits, and scores that contradict ranks."""
+    """Whether it noted queries without hits, and scores that contradict ranks: of the
+    first search alone."""
+    _has_matched_hits: bool = False
+    """Whether the hits of a search were matched with the documents."""
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Store only ids and titles, to match the hits with."""
         self._known_documents = known_documents(documents)
 
-    def _note_returned(
+    def _check_first_hits(
         self,
         score_lists: Sequence[tuple[str, Sequence[float]]],
         meter: Meter,
     ) -> None:
         """Note the queries without hits, and those whose scores contradict the ranks.
 
-        Once: single queries are timed after all queries were answered.
+        Only in the first search: single queries are timed after all were answered.
 
         Args:
             score_lists: query id and the scores of its hits.
             meter: receives the notes.
 
         Raises:
-            BackendError: there are five queries or more, and none has a hit.
+            BackendError: scores are distances; or there are five queries or more, and
+                none has a hit.
         """
         if self._has_noted_hits:
             return
+        refuse_distances(scores for _, scores in score_lists)
         has_hits = any(len(scores) for _, scores in score_lists)
         if len(score_lists) >= MIN_UNANSWERED and not has_hits:
             raise BackendError(
@@ -83,12 +89,7 @@ class ExternalRetriever(Configured, Retriever):
     def _note_contradictions(
         self, contradictions: RunContradictions, meter: Meter
     ) -> None:
-        """Note the queries whose scores contradict their ranks, once.
-
-        Single queries are timed after all queries were answered.
-        """
-        if self._has_noted_hits:
-            return
+        """Note the queries whose scores contradict their ranks."""
         self._has_noted_hits = True
         for query_id in contradictions.tied:
             meter.note("tied-run-query", query_id)
@@ -101,12 +102,15 @@ class ExternalRetriever(Configured, Retriever):
         """Return rankings with the documents' own ids; before `index` as they are."""
         if self._known_documents is None:
             return rankings
-        return match_hit_ids(
-            rankings,
-            self._known_documents,
-            meter,
-            allow_unknown=bool(self.unknown_hits),
+        # A single query is timed after all were answered: more of its hits may be
+        # unknown than of all hits.
+        is_timed = self._has_matched_hits and len(rankings) == 1
+        allow_unknown = bool(self.unknown_hits) or is_timed
+        matched = match_hit_ids(
+            rankings, self._known_documents, meter, allow_unknown=allow_unknown
         )
+        self._has_matched_hits = True
+        return matched
 
 
 def known_documents(documents: Iterable[Document]) -> KnownDocuments:
@@ -248,8 +252,9 @@ def order_hits_of_packages(
 def is_finite_number(value: object) -> bool:
     """Return whether a value is a finite number.
 
-    A whole number may be larger than any float, and is then not finite.
+    A whole number may be larger than any float, and is then not finite. Columns of
+    Parquet may have decimals.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
-    return abs(value) <= sys.float_info.max
+    return -sys.float_info.max <= value <= sys.float_info.max

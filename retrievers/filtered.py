@@ -40,8 +40,8 @@ class Filtered(Retriever):
     """Searches another retriever for documents whose fields match.
 
     It requests more hits until enough of them match, or there are no more: for a query
-    that no document matches, the whole corpus. `repeatable` and `own_index` are those
-    of the retriever that it filters, and a run reads them there.
+    that no document matches, the whole corpus. `repeatable` is that of the retriever
+    that it filters, and a run reads it there.
 
     Args:
         retriever: not indexed yet, and without a filter.
@@ -79,7 +79,14 @@ class Filtered(Retriever):
         return replace(facts, conditions=conditions_text(self._conditions))
 
     def to_config(self) -> dict[str, Any]:
-        """Return its table in an experiment file."""
+        """Return its table in an experiment file.
+
+        Raises:
+            InputError: the retriever has parts, which an experiment filters each.
+        """
+        if self.retriever.parts:
+            problem = "an experiment has none over retrievers that are combined"
+            raise InputError(Problem("filter", problem, "filter each part"))
         return {
             **self.retriever.to_config(),
             "filter": conditions_table(self._conditions),

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from retrievers.errors import BackendError
-from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.external import ExternalRetriever
 from retrievers.facts import ModelFacts, RetrieverFacts
 from retrievers.ids import hit_id
 from retrievers.meter import Meter
@@ -104,8 +104,7 @@ class Function(ExternalRetriever):
                     ranked(hits.ids, hits.scores, depth) for hits in hit_lists
                 )
                 meter.count(calls=1, texts=len(batch))
-            refuse_distances(scores for _, scores in score_lists)
-            self._note_returned(score_lists, meter)
+            self._check_first_hits(score_lists, meter)
         return self._with_document_ids(rankings, meter)
 
     def _call(self, texts: list[str], depth: int) -> list[Any]:
@@ -170,6 +169,8 @@ def _id_score_pairs(returned: Any) -> list[tuple[Any, float | None]]:
     for hit in returned:
         if isinstance(hit, str | Real):
             pairs.append((hit, None))
+        elif isinstance(hit, bytes):  # two of its bytes would be a pair
+            raise TypeError
         else:
             pairs.append((hit[0], float(hit[1])))
     return pairs

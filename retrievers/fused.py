@@ -60,7 +60,7 @@ class Fused(Retriever):
     """One for each ranking; empty if all have the same."""
     minimum: tuple[float, ...] = ()
     """For "convex": the lowest score that each retriever could give; empty for the
-    lowest of its hits. A hit with exactly this score adds 0."""
+    lowest of its hits. A hit with this score adds 0, a lower one less."""
 
     def __post_init__(self) -> None:
         """Check the options; without parts `fuse` checks how many numbers there are."""

@@ -130,15 +130,16 @@ def _list_price(provider: str, model: str, host: str | None) -> Price | None:
 
 
 def is_on_this_machine(url: str) -> bool:
-    """Return whether an address is localhost, or a loopback address such as 127.0.0.1.
+    """Return whether an address is localhost, 127.0.0.1, 0.0.0.0 or the like.
 
     >>> is_on_this_machine("http://[::1]:8000/v1"), is_on_this_machine("")
     (True, False)
-    >>> is_on_this_machine("http://192.168.0.7:8000/v1")
-    False
+    >>> is_on_this_machine("http://192.168.0.7/v1"), is_on_this_machine("http://0.0.0.0")
+    (False, True)
     """
     host = urlsplit(url).hostname or ""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified

@@ -219,10 +219,15 @@ def _read_parquet_rows(path: Path) -> Iterator[NumberedRow]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     try:
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as raw_file, pq.ParquetFile(raw_file) as file:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
                 yield NumberedRow(number, row)
     except (pa.ArrowException, OSError) as error:
         problem = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
-        raise InputError(Problem(str(path), problem, "write it again")) from None
+        remedy = "write it again"
+        reason = getattr(error, "strerror", None)
+        if reason:  # of the file system: such as a file that does not exist
+            problem = f"cannot be read: {reason}"
+            remedy = RUN_ROW_EXAMPLE
+        raise InputError(Problem(str(path), problem, remedy)) from None

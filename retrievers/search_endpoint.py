@@ -119,7 +119,7 @@ class Endpoint(AskedService):
         return self._client
 
     def _ask(self, query: Query, depth: int, call: Call) -> ServiceHits:
-        """Return the hits of one query, which is noted if a document is there twice."""
+        """Return the hits of one query."""
         client = self._open_client()
 
         async def attempt() -> PaidAnswer[object]:
@@ -136,10 +136,7 @@ class Endpoint(AskedService):
             return PaidAnswer(answer, NO_COST)
 
         request = self._caller.call(attempt, NO_COST, call, 0)
-        hits = self._read_hits(run_request(request, call.stopped), query)
-        if hits.has_repeated_id:
-            call.meter.note("repeated-hit-query", query.id)
-        return hits
+        return self._read_hits(run_request(request, call.stopped), query)
 
     def _read_hits(self, answer: object, query: Query) -> ServiceHits:
         """Return the ids and scores in an answer.

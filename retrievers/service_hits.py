@@ -16,11 +16,6 @@ class ServiceHits(NamedTuple):
     ids: list[str]
     scores: list[float]
 
-    @property
-    def has_repeated_id(self) -> bool:
-        """Whether a document is there twice."""
-        return len(set(self.ids)) < len(self.ids)
-
     def first_of_each(self, depth: int) -> "ServiceHits":
         """Return each document once, with its first score, at most `depth` of them.
 

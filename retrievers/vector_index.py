@@ -134,10 +134,10 @@ class CollectionBuilder:
 
     def _add_window(self, window: Sequence[PassageInContext], meter: Meter) -> None:
         """Embed some passages and add their vectors to the collection."""
-        passages = [passage for passage, _ in window]
+        passages = [passage.passage for passage in window]
+        texts = [passage.text for passage in window]
         # Empty, or one for each: whether there are any depends on the encoder.
-        contexts = [context for _, context in window if context]
-        texts = [self._embedded_text(passage, context) for passage, context in window]
+        contexts = [passage.context for passage in window if passage.context]
         self._distinct_count += _count_distinct(texts, contexts)
         expected_texts = self._expected_total(self._distinct_count)
         with meter.stage("embed-documents", total=expected_texts):
@@ -163,15 +163,6 @@ class CollectionBuilder:
             )
             meter.count(texts=len(points))
         self._text_count += len(texts)
-
-    def _embedded_text(self, passage: Document, context: str) -> str:
-        """Return the text of a passage for the encoder.
-
-        A document that is read whole begins with its title: its passages need none.
-        """
-        if context and self._chunks:
-            return passage.text
-        return passage.content
 
     def _expected_total(self, text_count: int) -> int | None:
         """Return the texts of all documents, extrapolated from those that were read.

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset.extras import missing_dataset_extras
 from harness.experiment import LoadedExperiment
 from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.local.weights import OFFLINE_MODEL, completed_name
+from retrievers.texts.chunking import PACKAGE_BOUNDARIES
 
 INSTALL_COMMAND = re.compile(r"pip install 'retriever-harness\[([a-z,]+)\]'")
 """The command in a message, with its extras."""
@@ -21,6 +22,13 @@ LOCAL_KINDS = (
     "late-interaction",
 )
 """Kinds of models on this machine."""
+
+
+class _Need(NamedTuple):
+    """An extra, and the module that shows whether it is installed."""
+
+    extra: str
+    module: str
 
 
 @contextmanager
@@ -72,13 +80,26 @@ def _extras_of(setting: Any) -> Iterator[str]:
             yield from _extras_of(part)
     if not isinstance(setting, Mapping):
         return
-    is_local = setting.get("kind") in LOCAL_KINDS
-    if is_local and find_spec("sentence_transformers") is None:
-        name = completed_name(str(setting.get("model")), "sentence-transformers")
-        yield "offline" if name == OFFLINE_MODEL else "local"
-    chunk = setting.get("chunk")
-    cuts_by_package = isinstance(chunk, Mapping) and chunk.get("by")
-    if cuts_by_package and find_spec("semantic_text_splitter") is None:
-        yield "chunks"
+    for need in _needs_of(setting):
+        if find_spec(need.module) is None:
+            yield need.extra
     for inner in setting.values():
         yield from _extras_of(inner)
+
+
+def _needs_of(table: Mapping[str, Any]) -> Iterator[_Need]:
+    """Yield what a table needs by itself, without those in it."""
+    kind = table.get("kind")
+    if kind in LOCAL_KINDS:
+        name = completed_name(str(table.get("model")), "sentence-transformers")
+        extra = "offline" if name == OFFLINE_MODEL else "local"
+        yield _Need(extra, "sentence_transformers")
+    if kind == "mcp":
+        yield _Need("agents", "mcp")
+    if kind == "run" and str(table.get("path")).lower().endswith(".parquet"):
+        yield _Need("formats", "pyarrow")
+    chunk = table.get("chunk")
+    if isinstance(chunk, Mapping) and chunk.get("by") in PACKAGE_BOUNDARIES:
+        yield _Need("chunks", "semantic_text_splitter")
+    if table.get("vectors"):
+        yield _Need("ray", "fsspec")

@@ -19,7 +19,7 @@ def import_stored_vectors(
     """Copy the vectors that `[vectors]` names into the cache.
 
     Raises:
-        InputError: the files have no vectors of these encoders.
+        InputError: the files have vectors of none of these encoders.
     """
     if vectors is None:
         return
@@ -28,7 +28,8 @@ def import_stored_vectors(
         for encoder in _encoders(retrievers)
         for role in ROLES
     }
-    import_vectors(cache, vectors.location, sorted(fingerprints))
+    if fingerprints:
+        import_vectors(cache, vectors.location, sorted(fingerprints))
 
 
 def _encoders(retrievers: Iterable[BuiltRetriever]) -> Iterator[Encoder]:

@@ -33,15 +33,10 @@ def forecast_embedding(
     passages = passages_in_context(
         dataset.documents(), chunks, contextual=embedder.encoder.contextual
     )
-    # As `CollectionBuilder` embeds them: in the context of its document, a passage
-    # needs no title.
-    contents = (
-        (passage.text if context and chunks else passage.content, context)
-        for passage, context in passages
-    )
+    texts = ((passage.text, passage.context) for passage in passages)
     forecasts = [
         embedder.forecast_passages(sort_distinct_passages(window), "document")
-        for window in split_windows(contents, embedder.encoder.form)
+        for window in split_windows(texts, embedder.encoder.form)
     ]
     return {
         "document": _total(forecasts),

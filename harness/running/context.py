@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.build.build import BuiltExperiment
@@ -16,7 +16,6 @@ from harness.running.reuse import ReusableRuns
 from retrievers.cache import Cache
 from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
-from retrievers.texts.context_tokens import words_as_tokens
 from retrievers.texts.token_estimate import TokenCounter
 from retrievers.types import AnswerFacts
 
@@ -33,26 +32,26 @@ class RunContext:
     """How many hits of a query are stored, at most."""
     budget: Budget
     """Dollars that the run may still spend."""
-    on_progress: OnProgress = lambda name, meter: None
-    fresh: bool = False
+    on_progress: OnProgress
+    fresh: bool
     """Whether to index again what a store already has."""
-    exclude_self: bool = False
+    exclude_self: bool
     """Whether to keep the document with a query's id out of that query's answers."""
-    latency_sample: int = 0
+    latency_sample: int
     """Queries timed one at a time; 0: none."""
-    times_services: bool = False
+    times_services: bool
     """Whether queries are timed that cost money or call another program."""
-    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
+    latencies: Mapping[str, Mapping[str, StageLatency]]
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
     """
-    repetitions: Mapping[str, AnswerFacts] = field(default_factory=dict)
+    repetitions: Mapping[str, AnswerFacts]
     """Retriever -> how its answers were compared when those times were measured."""
-    count_tokens: TokenCounter = words_as_tokens
+    count_tokens: TokenCounter
     """Counts the tokens of passages, for all retrievers alike."""
-    keeps_passages: bool = False
+    keeps_passages: bool
     """Whether rankings have passages: whole documents if a retriever returns none."""
-    context_tokens: int = 0
+    context_tokens: int
     """The tokens of the longest context that is measured (`tokens=`); 0: none is."""
 
 

@@ -40,7 +40,7 @@ class EmbeddingTask(NamedTuple):
     """The table of the encoder, with which another process builds it again."""
     role: Role
     sources: tuple[ReadTexts, ...]
-    """One for each `PassageChoice` of documents; one for all queries."""
+    """One for each `PassageChoice` of documents; one for the queries."""
 
 
 class PassageChoice(NamedTuple):
@@ -61,6 +61,21 @@ class EncoderTexts:
     """The choices in the order of the experiment."""
 
 
+@dataclass(frozen=True, slots=True)
+class EncoderQueries:
+    """An encoder with the queries that it embeds."""
+
+    encoder: Encoder
+    config: PartConfig
+    queries: dict[str, IdentifiedText] = field(default_factory=dict)
+    """The queries by their texts, which may have their histories: each text once."""
+
+    def as_task(self) -> EmbeddingTask:
+        """Return the embedding of these queries."""
+        read_queries = partial(iter, self.queries.values())
+        return EmbeddingTask(self.encoder, self.config, "query", (read_queries,))
+
+
 def embedding_tasks(
     experiment: Path, *, limited: bool = False, allow_code: bool = True
 ) -> list[EmbeddingTask]:
@@ -78,13 +93,12 @@ def embedding_tasks(
     built = build(load(experiment, allow_code=allow_code))
     problems = _missing(built.retrievers, limited=limited)
     problems += _read_with_documents(built.retrievers)
-    query_encoders = _query_encoders(built.retrievers)
-    if not query_encoders:
+    encoder_queries = _encoder_queries(built)
+    if not encoder_queries:
         message = "has no encoder"
         problems = [Problem(str(experiment), message, "nothing is to be embedded")]
     if problems:
         raise InputError(problems)
-    queries = _distinct_queries(built)
     tasks = [
         EmbeddingTask(
             texts.encoder,
@@ -97,12 +111,7 @@ def embedding_tasks(
         )
         for texts in _document_encoders(built.retrievers)
     ]
-    for texts in query_encoders:
-        read_queries = partial(iter, queries)
-        tasks.append(
-            EmbeddingTask(texts.encoder, texts.config, "query", (read_queries,))
-        )
-    return tasks
+    return tasks + [queries.as_task() for queries in encoder_queries]
 
 
 def _missing(retrievers: Sequence[BuiltRetriever], *, limited: bool) -> list[Problem]:
@@ -148,24 +157,22 @@ def _document_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderText
     return list(by_fingerprint.values())
 
 
-def _query_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderTexts]:
-    """The distinct encoders of queries."""
-    by_fingerprint: dict[str, EncoderTexts] = {}
-    for built in retrievers:
-        for dense in built.dense_parts:
-            fingerprint = dense.encoder.fingerprint_for("query")
-            texts = EncoderTexts(dense.encoder, built.model_configs[id(dense.encoder)])
-            by_fingerprint.setdefault(fingerprint, texts)
-    return list(by_fingerprint.values())
-
-
-def _distinct_queries(built: BuiltExperiment) -> list[IdentifiedText]:
-    """The texts of the queries as retrievers search with them, each once."""
-    query_ids: dict[str, str] = {}
+def _encoder_queries(built: BuiltExperiment) -> list[EncoderQueries]:
+    """The distinct encoders of queries, each with what its retrievers search with."""
+    by_fingerprint: dict[str, EncoderQueries] = {}
     for retriever in built.retrievers:
-        for query in retriever.conversation_queries(built.dataset.queries):
-            query_ids[query.text] = query.id
-    return [IdentifiedText(query_id, text) for text, query_id in query_ids.items()]
+        queries = {
+            query.text: IdentifiedText(query.id, query.text)
+            for query in retriever.conversation_queries(built.dataset.queries)
+        }
+        for dense in retriever.dense_parts:
+            config = retriever.model_configs[id(dense.encoder)]
+            texts = by_fingerprint.setdefault(
+                dense.encoder.fingerprint_for("query"),
+                EncoderQueries(dense.encoder, config),
+            )
+            texts.queries.update(queries)
+    return list(by_fingerprint.values())
 
 
 def _read_passages(dataset: Dataset, choice: PassageChoice) -> Iterator[IdentifiedText]:

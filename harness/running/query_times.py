@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harness.build.built_retriever import BuiltRetriever, without_filter
+from harness.build.built_retriever import BuiltRetriever
 from harness.preflight.latency_queries import latency_queries
 from harness.records import StageLatency
 from harness.running.answer import ReplayableResult, RunState
@@ -103,7 +103,7 @@ def _request_latency(
     Empty if fewer queries were sent than would be timed, or if a query passes other
     stages too: of a retriever with parts, or with its index here.
     """
-    is_single = len(built.own_parts) == 1 and without_filter(built.retriever).own_index
+    is_single = len(built.own_parts) == 1 and built.retriever.own_index
     queries = min(context.latency_sample, len(context.dataset.queries))
     if not is_single or not queries:
         return {}

@@ -12,8 +12,8 @@ from retrievers.types import AnswerFacts, Query, Ranking, with_min_score
 class Repetition:
     """Compares the timed answers of a retriever with those of the run.
 
-    It does so only if the retriever may answer differently, and has no trials, which
-    show that better.
+    It does so only if the retriever may answer differently, has no trials, which show
+    that better, and no parts: with parts it is timed on the answers that they gave.
 
     Args:
         built: the retriever.
@@ -27,7 +27,8 @@ class Repetition:
         self._built = built
         self._answers = answers
         self._state = state
-        self._is_compared = not built.is_repeatable and built.trials == 1
+        may_differ = not built.is_repeatable and not built.retriever.parts
+        self._is_compared = may_differ and built.trials == 1
         self._changed: dict[str, bool] = {}
 
     def compare(self, query: Query, ranking: Ranking) -> None:

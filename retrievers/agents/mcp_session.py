@@ -30,6 +30,7 @@ from retrievers.services.addresses import check_address, without_url_user
 from retrievers.services.clients import open_http_client
 from retrievers.services.concurrency import close_later, wait_for_close
 from retrievers.services.headers import NO_HEADERS, Headers
+from retrievers.services.service_errors import classify_connection_error
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -232,8 +233,14 @@ class McpSession:
 
     def _failure(self, failure: BaseException) -> BackendError:
         """Return one sentence for what the SDK raised."""
+        import httpx2
+
         if isinstance(failure, BackendError):
             return failure
+        if isinstance(failure, httpx2.RequestError):
+            url = expand(self._server.url)
+            name = self._server.server_name
+            return BackendError(str(classify_connection_error(name, url, failure)))
         if _is_timeout(failure):
             reason = f"no answer within {self._timeout:g} s (timeout)"
         elif _is_closed(failure):

@@ -144,13 +144,11 @@ class McpTool(McpServer, AskedService):
         answer = run_request(request, call.stopped)
         call.meter.count(calls=1)
         location = f"{self.server_name}: query {query.id!r}"
-        if self._compiled_pattern is not None:
-            # Without a note: several lines that match may be of one document.
-            return self._matched_hits(answer.text, location)
-        hits = self._described_hits(answer, location)
-        if hits.has_repeated_id:
-            call.meter.note("repeated-hit-query", query.id)
-        return hits
+        if self._compiled_pattern is None:
+            return self._described_hits(answer, location)
+        hits = self._matched_hits(answer.text, location)
+        # Several lines that match may be of one document: that is no repetition.
+        return hits.first_of_each(len(hits.ids))
 
     def _described_hits(self, answer: ToolAnswer, location: str) -> ServiceHits:
         """Return the hits that the paths find.

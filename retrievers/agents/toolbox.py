@@ -17,7 +17,6 @@ READ_CHARACTERS = 8000
 _BEGINNING_CHARACTERS = 200
 """Characters of a hit that a search shows."""
 _BILLED_COUNTS = ("calls", "tokens", "usd")
-_NO_QUERY = Query("", "")
 
 
 class ToolResult(NamedTuple):
@@ -66,13 +65,7 @@ class Toolbox:
         for leaf in leaves.values():
             leaf.index(documents, meter)
 
-    def use(
-        self,
-        tool: str,
-        arguments: str,
-        meter: Meter,
-        query: Query = _NO_QUERY,
-    ) -> ToolResult:
+    def use(self, tool: str, arguments: str, meter: Meter, query: Query) -> ToolResult:
         """Use a tool; the model's mistakes are part of the result, and no error.
 
         Args:

@@ -15,7 +15,7 @@ import numpy as np
 
 from retrievers.embedded import Embedded, Role
 from retrievers.encoders.local_encoder import LocalEncoder
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.facts import ModelFacts
 from retrievers.local.forward_pass import (
     EncodedText,
@@ -209,10 +209,18 @@ class SentenceTransformerEncoder(LocalEncoder):
     ) -> Embedded:
         """Embed passages by late chunking (Günther et al. 2024).
 
-        A passage's vector is the mean of its tokens' vectors in the document, where its
-        text occurs first. A passage that the model does not read in its document is
-        embedded alone, and all of its tokens are counted as truncated.
+        A passage's vector is the mean of its tokens' vectors in the document, at the
+        place where its text occurs first. A passage that the model does not read in its
+        document is embedded alone, and all of its tokens are counted as truncated.
+
+        Raises:
+            BackendError: the tokenizer is written in Python, and has no such places.
         """
+        if not hasattr(self._loaded.tokenizer, "encode_batch_fast"):
+            raise BackendError(
+                f"{self.weights.name}: its tokenizer does not show where tokens are in "
+                "a text, as late chunking needs: leave out chunk.late"
+            )
         prompt = self._prompt("document", self._loaded.model.prompts) or ""
         token_vectors = self._token_vectors(
             list(dict.fromkeys(documents)), prompt, call
@@ -280,8 +288,17 @@ class SentenceTransformerEncoder(LocalEncoder):
         """Return vectors, scaled if they are to be.
 
         The library would scale a bfloat16 vector in bfloat16.
+
+        Raises:
+            BackendError: they have fewer dimensions than are to be kept.
         """
         vectors = np.stack(rows).astype(np.float32)
+        dimensions = vectors.shape[1]
+        if self.truncate_dim is not None and dimensions < self.truncate_dim:
+            raise BackendError(
+                f"the model's vectors have {dimensions} dimensions: "
+                f"{self.truncate_dim} cannot be kept"
+            )
         return unit_rows(vectors) if self.normalize else vectors
 
     def _prompt(

@@ -26,6 +26,7 @@ MAX_TABLE_ROWS = 16_384
 VECTOR_COLUMNS = ["digest", "vector", "tokens", "truncated_tokens"]
 VECTOR_FORMS = get_args(VectorForm)
 EMBED_AGAIN = "embed them again"
+FILL_REMEDY = "fill it with harness embed EXPERIMENT --to URL"
 log = logging.getLogger(__name__)
 
 
@@ -131,14 +132,16 @@ def import_vectors(
         fingerprints: the encoders whose vectors are copied; None for all.
 
     Raises:
-        InputError: the folder cannot be read or has no vectors; a folder's manifest
-            names another encoder; a column is missing, or of another type; or vectors
-            of one folder differ in width, or are not finite.
+        InputError: the folder cannot be read or has no vectors, or none of these
+            encoders; a folder's manifest names another encoder; a column is missing, or
+            of another type; or vectors of one folder differ in width, or are not
+            finite.
     """
     system = _open_file_system(url)
     imported = []
     for path in _find_manifests(system, url):
-        fingerprint, role_name = path.split("/")[-3:-1]
+        # A manifest at the root of a bucket is in no such folders.
+        _, fingerprint, role_name, _ = f"///{path}".rsplit("/", 3)
         with _explain_access_errors(path), system.files.open_input_stream(path) as file:
             content = file.read()
         try:
@@ -151,6 +154,9 @@ def import_vectors(
             folder_path = path.rpartition("/")[0]
             folder = VectorFolder(system.files, folder_path, fingerprint, role)
             imported.append(_import_folder(cache, folder, manifest["form"]))
+    if not imported:
+        problem = "holds no vectors of the encoders of this experiment"
+        raise InputError(Problem(url, problem, FILL_REMEDY))
     return imported
 
 
@@ -166,8 +172,7 @@ def _find_manifests(system: _FileSystem, url: str) -> list[str]:
         if file.type == FileType.File and file.base_name == VECTOR_MANIFEST
     ]
     if not paths:
-        remedy = "fill it with harness embed EXPERIMENT --to URL"
-        raise InputError(Problem(url, "holds no vectors", remedy))
+        raise InputError(Problem(url, "holds no vectors", FILL_REMEDY))
     return sorted(paths)
 
 

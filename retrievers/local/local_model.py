@@ -250,7 +250,8 @@ class LocalModel(Configured, Model):
 
     def _load(self) -> Any:
         """Load the model with sentence-transformers."""
-        if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
+        has_onnx = all(map(importlib.util.find_spec, ("optimum", "onnxruntime")))
+        if self.backend == "onnx" and not has_onnx:
             remedy = "pip install 'sentence-transformers[onnx]'"
             raise InputError(Problem("backend", "onnx is not installed", remedy))
         transformers_logging: Any = importlib.import_module(

@@ -278,7 +278,7 @@ def explain_load_errors(model: str) -> Iterator[None]:
     except Exception as failure:
         lines = str(failure).strip().splitlines() or [type(failure).__name__]
         problem = f"cannot be loaded: {lines[0][:_MAX_REASON_CHARACTERS]}"
-        remedy = "check its name, its revision, the network"
+        remedy = "check its name, its revision, its device, the network"
         if isinstance(failure, ImportError):
             remedy = install_extras("local")
         raise InputError(Problem(f"model {model}", problem, remedy)) from failure

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
@@ -40,6 +41,8 @@ class StrictTable(BaseModel):
 class Configured(StrictTable):
     """A part whose fields are the options in its table of an experiment file.
 
+    In Python an option may be a `Path`, which becomes a text.
+
     >>> class Words(Configured):
     ...     positional_option = "language"
     ...     language: str = ""
@@ -54,9 +57,11 @@ class Configured(StrictTable):
     def __init__(self, *args: Any, **options: Any) -> None:
         """Check the options; raise InputError with each that is wrong by itself."""
         _check_positional_options(type(self).__name__, self.positional_option, args)
-        positional_options = {self.positional_option: args[0]} if args else {}
+        if args:
+            options = {self.positional_option: args[0], **options}
+        texts = {name: str(o) for name, o in options.items() if isinstance(o, Path)}
         try:
-            super().__init__(**lists_as_tuples({**positional_options, **options}))
+            super().__init__(**lists_as_tuples({**options, **texts}))
         except ValidationError as error:
             raise InputError(list(validation_problems(error, type(self), ""))) from None
 

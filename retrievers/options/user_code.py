@@ -99,8 +99,7 @@ def import_function(call: str, where: str = "call") -> Callable[..., Any]:
             module = importlib.import_module(path.module)
     except BackendError as failure:
         problem = f"cannot be imported: {failure}"
-        remedy = "install it, or run in its folder"
-        raise InputError(Problem(where, problem, remedy)) from failure
+        raise InputError(Problem(where, problem, _remedy(path.module))) from failure
     function = getattr(module, path.function, None)
     if not callable(function):
         problem = f"{path.module!r} has no function {path.function!r}"
@@ -143,8 +142,7 @@ def require_module(call: str, where: str = "call") -> None:
         spec = PathFinder.find_spec(name, locations)
     if spec is None:
         problem = f"there is no module {module!r}"
-        remedy = "install it, or run in its folder"
-        raise InputError(Problem(where, problem, remedy))
+        raise InputError(Problem(where, problem, _remedy(module)))
 
 
 def _parse_path(call: str, where: str) -> _FunctionPath:
@@ -154,6 +152,13 @@ def _parse_path(call: str, where: str) -> _FunctionPath:
         problem = f"{call!r} is not a function"
         raise InputError(Problem(where, problem, 'write "package.module:function"'))
     return _FunctionPath(module, function)
+
+
+def _remedy(module: str) -> str:
+    """Return what to do if a module cannot be imported."""
+    if module.endswith(".py") or "/" in module:
+        return 'name the module, not its file: "package.module:function"'
+    return "install it, or run in its folder"
 
 
 def _search_working_directory() -> None:

@@ -42,14 +42,19 @@ precision would hardly change it."""
 PassageBoundary = Literal["words", "sentence", "heading"]
 """Where passages end: between words; after a sentence or a paragraph; or before a
 heading of Markdown. Without any of them see `Chunk.by`."""
+PACKAGE_BOUNDARIES = ("sentence", "heading")
+"""Those that the package semantic-text-splitter finds."""
 
 
 class PassageInContext(NamedTuple):
     """A passage, and the document that its encoder reads with it."""
 
     passage: Document
+    text: str
+    """What is embedded: its content; read in its document, which begins with the title,
+    its text alone if it has any."""
     context: str
-    """Empty if the encoder reads the passage alone."""
+    """The document; empty if the encoder reads the passage alone."""
 
 
 class _Cut(NamedTuple):
@@ -76,8 +81,8 @@ class Chunk(StrictTable):
     by: PassageBoundary | None = None
     """Where passages end: between words; with the paragraph or sentence; or before a
     heading. Left out, at white space, and an overlap may begin within a word. A word
-    that does not fit, with the space before it, is cut; left out, also one of half a
-    passage or of the rest behind an overlap."""
+    that with the space before it is longer than a passage is cut; left out, also one
+    longer than half a passage, or than what an overlap leaves of it."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of
     texts: in place of all else."""
@@ -133,7 +138,7 @@ class Chunk(StrictTable):
         """
         if self.call:
             import_function(self.call, "chunk.call")
-        elif self.by in ("sentence", "heading"):
+        elif self.by in PACKAGE_BOUNDARIES:
             _splitter_package()
 
     @property
@@ -211,7 +216,7 @@ def _cut_text(document: Document, chunks: Chunk) -> list[_Cut]:
     text = document.text.strip()
     if chunks.call:
         cuts = _cut_by_function(chunks.call, text)
-    elif chunks.by in ("sentence", "heading"):
+    elif chunks.by in PACKAGE_BOUNDARIES:
         cuts = _cut_by_sentences(document.title, text, chunks)
     else:
         cuts = _cut_by_words(document.title, text, chunks)
@@ -383,7 +388,7 @@ def passages_of(
 ) -> Iterator[Document]:
     """Yield what is embedded of a corpus: documents that are not blank, or passages."""
     in_context = passages_in_context(documents, chunks, contextual=False)
-    return (passage for passage, _ in in_context)
+    return (passage.passage for passage in in_context)
 
 
 def passages_in_context(
@@ -397,7 +402,7 @@ def passages_in_context(
     >>> documents = [Document("d", "t", "a b")]
     >>> late = Chunk(size=1, late=True)
     >>> passages = passages_in_context(documents, late, contextual=False)
-    >>> [(passage.text, context) for passage, context in passages]
+    >>> [(passage.text, passage.context) for passage in passages]
     [('a', 't a b'), ('b', 't a b')]
     """
     has_context = contextual or (chunks is not None and chunks.late)
@@ -405,17 +410,16 @@ def passages_in_context(
         content = document.content.strip()
         if not content:
             continue
+        context = content if has_context else ""
         passages = [document] if chunks is None else cut_document(document, chunks)
         for passage in passages:
-            yield PassageInContext(passage, content if has_context else "")
+            has_title_in_context = bool(context) and chunks is not None
+            text = passage.text if has_title_in_context else ""
+            yield PassageInContext(passage, text or passage.content, context)
 
 
 PlacePassages = Callable[[Ranking], list[Passage] | None]
 """Finds the passages of a ranking in their documents; None if one is not there."""
-
-
-def _place_none(_: Ranking) -> None:
-    """Return None: the passages of a ranking stay unknown."""
 
 
 def document_of_passage(passage_id: str) -> str:
@@ -431,7 +435,7 @@ def rank_by_best_passage(
     search: Callable[[list[int], int], list[Ranking]],
     query_count: int,
     depth: int,
-    place: PlacePassages = _place_none,
+    place: PlacePassages,
 ) -> list[Ranking]:
     """Return the best `depth` documents of each query by their best passage's score.
 

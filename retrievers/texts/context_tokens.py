@@ -21,6 +21,8 @@ from retrievers.texts.word_tokens import EAST_ASIAN_CHARACTERS, UNSPACED_CHARACT
 TOKENS_PER_THREE_WORDS = 4
 """English prose has about four tokens for three words."""
 TOKENIZER_FILE = "tokenizer.json"
+SHORT_NAME_OWNER = "sentence-transformers"
+"""Whose model a short name is, as for encoders."""
 
 
 def words_as_tokens(texts: Sequence[str]) -> Counts:
@@ -89,5 +91,5 @@ def _tokenizer_file(tokenizer: str) -> Path | None:
         return None
     if not is_folder(path) and not HUB_NAME_PATTERN.fullmatch(str(path)):
         return None
-    snapshot = Weights(str(path)).snapshot
+    snapshot = Weights(str(path), organization=SHORT_NAME_OWNER).snapshot
     return None if snapshot is None else snapshot / TOKENIZER_FILE

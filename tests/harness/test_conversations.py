@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.build.build import build
 from harness.build.built_retriever import BuiltRetriever
+from harness.build.shared_words import unshared_queries
 from harness.dataset import load_dataset
 from harness.experiment import DatasetConfig, Experiment, load
 from harness.experiment.retriever_config import ConversationConfig
 from harness.experiment.retriever_schema import CustomConfig
 from harness.pipeline import run
+from harness.running.embedding_tasks import embedding_tasks
 from harness.running.options import RunOptions
 from harness.scoring.query_units import query_clusters
 from retrievers.bm25 import BM25
@@ -104,6 +107,27 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
         "Is the Furka pass open?",
         "Not in winter.",
     )
+
+
+def test_words_of_the_history_are_shared_where_bm25_searches_with_it(tmp_path):
+    bare = {**ASKED[1], "id": "a3", "query": "why?"}
+    folder = dataset(tmp_path / "data", [ASKED[0], bare])
+    unshared = []
+    for text in ("all", "last"):
+        built = build(load(experiment(folder, {"conversation": {"text": text}})))
+        unshared.append(unshared_queries(built.dataset, built.retrievers))
+    assert unshared == [[], ["a3"]]
+
+
+def test_an_encoder_embeds_only_what_its_own_retrievers_search_with(tmp_path):
+    """BM25 searches with the history, vectors without it."""
+    table = experiment(dataset(tmp_path / "data", ASKED), {})
+    table["retrievers"][0]["conversation"] = {"text": "all"}
+    table["retrievers"].append({"name": "dense", "encoder": {"kind": "hashing"}})
+    queries = embedding_tasks(table)[-1]
+    texts = [query.text for read_texts in queries.sources for query in read_texts()]
+    assert queries.role == "query"
+    assert texts == ["Is the Furka pass open?", "and in May?"]
 
 
 def test_the_conversation_of_an_experiment_in_python_counts(tmp_path):

@@ -42,6 +42,8 @@ from tests.support.agent_fake import (
 from tests.support.servers import serving
 from tests.support.small import planned, told
 
+QUERY = Query("q", "a text")
+
 
 def table(url: str, more: str = 'of = ["bm25"]\n') -> str:
     return f"""{small.BM25}
@@ -378,7 +380,7 @@ def test_a_pattern_without_end_is_refused(pattern: str) -> None:
 
 
 def test_arguments_that_are_nested_without_end_are_not_json() -> None:
-    result = Toolbox({}, ["read"], 5).use("read", "[" * 100_000, Meter())
+    result = Toolbox({}, ["read"], 5).use("read", "[" * 100_000, Meter(), QUERY)
     assert result.text == "error: the arguments are not JSON"
 
 
@@ -387,7 +389,7 @@ def test_arguments_that_are_nested_without_end_are_not_json() -> None:
 )
 def test_an_agent_outside_a_run_says_so(tool: str, arguments: str) -> None:
     with pytest.raises(BackendError, match="in a run"):
-        Toolbox({}, [tool], 5).use(tool, arguments, Meter())
+        Toolbox({}, [tool], 5).use(tool, arguments, Meter(), QUERY)
 
 
 class OneSearch:
@@ -433,4 +435,5 @@ def test_a_document_without_text_is_not_a_missing_one(
     )
     toolbox = Toolbox({}, ["read"], 5)
     toolbox.setup(Resources(corpus, cache))
-    assert toolbox.use("read", f'{{"doc_id": "{doc_id}"}}', Meter()).text == text
+    arguments = json.dumps({"doc_id": doc_id})
+    assert toolbox.use("read", arguments, Meter(), QUERY).text == text

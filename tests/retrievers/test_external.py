@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from harness.experiment import load
 from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
 from harness.pipeline import run
 from harness.running.options import RunOptions
+from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
 from retrievers.external import order_hits_of_packages
 from retrievers.files.trec_files import write_trec_run
@@ -95,6 +97,13 @@ def test_a_saved_run_is_rows_of_json_by_its_suffix_in_any_case(suffix, tmp_path)
     assert ranking.doc_ids == ("d1",)
 
 
+def test_a_score_of_parquet_may_be_a_decimal(tmp_path):
+    layouts.parquet(tmp_path / "r.parquet", [hit("q1", "d1", Decimal("1.5"))])
+    run_of_decimals = SavedRun(str(tmp_path / "r.parquet"))
+    (ranking,) = run_of_decimals.search([Query("q1", "text")], 1, Meter())
+    assert ranking.scores.tolist() == [1.5]
+
+
 def test_missing_queries_and_unknown_hits_of_a_saved_run_are_noted(tmp_path):
     layouts.jsonl(
         tmp_path / "r.jsonl",
@@ -139,8 +148,9 @@ def test_missing_queries_and_unknown_hits_of_a_saved_run_are_noted(tmp_path):
         ("r.jsonl", "[" * 100_000, "r.jsonl:1: is not JSON: maximum recursion"),
         ("r.jsonl", b"\xff", "is not JSON: 'utf-8'"),
         ("r.parquet", "x", "cannot be read as Parquet"),
-        ("none.trec", None, "cannot be read"),
-        ("none.jsonl", None, "cannot be read"),
+        ("none.trec", None, "cannot be read: No such file"),
+        ("none.jsonl", None, "cannot be read: No such file"),
+        ("none.parquet", None, "cannot be read: No such file"),
         ("r.trec", "a Q0 b 1 x t", "r.trec:1"),
     ],
 )
@@ -247,6 +257,7 @@ def test_an_async_function_is_called_where_an_event_loop_runs_as_in_a_notebook()
         ),
         ("json:lods", "did you mean 'loads'"),
         ("json", "is not a function"),
+        ("search.py:f", "name the module, not its file"),
     ],
 )
 def test_missing_functions_are_reported(call, message):
@@ -393,6 +404,21 @@ def test_scores_of_an_endpoint_that_contradict_its_order_are_noted_once(scores, 
     assert {kind: list(ids) for kind, ids in meter.notes().items()} == notes
 
 
+def test_a_repeated_document_is_noted_also_where_the_answer_is_cached(tmp_path):
+    queries = [Query("q", "a text"), Query("r", "a text")]
+    with (
+        Cache(tmp_path / "cache.sqlite") as cache,
+        serving(Service(reply={"hits": ["a", "a"], "scores": [2, 1]})) as provider,
+    ):
+        for _ in range(2):
+            retriever = endpoint(provider.url)
+            retriever.setup(Resources(Corpus(list, 0, dict), cache))
+            meter = Meter()
+            retriever.search(queries, 2, meter)
+            assert meter.notes() == {"repeated-hit-query": ("q", "r")}
+    assert len(provider.requests) == 1
+
+
 def test_a_path_that_finds_nothing_is_noted():
     meter = Meter()
     reply = {"hits": [{"id": "a"}]}
@@ -420,6 +446,21 @@ def test_distances_of_a_function_are_refused_over_all_queries():
     queries = [Query(f"q{i}", f"text {i}") for i in range(5)]
     with pytest.raises(BackendError, match="as distances do"):
         function.search(queries, 10, Meter())
+
+
+@pytest.mark.parametrize(
+    "odd_hits",
+    [[("a", 2.0), ("ghost", 1.0)], [(str(i), float(i)) for i in range(12)]],
+    ids=["unknown", "rising"],
+)
+def test_a_single_query_that_is_timed_need_not_be_as_all_together(odd_hits):
+    """Few of all hits are unknown, and not all scores rise; of this query they do."""
+    usual = [(str(i), float(-i)) for i in range(12)]
+    function = Function(lambda text, depth: odd_hits if text == "odd" else usual)
+    function.index([Document(id_, "", "") for id_, _ in usual + odd_hits[:1]], Meter())
+    queries = [Query(text, text) for text in ("a", "b", "odd")]
+    *_, expected = function.search(queries, 20, Meter())
+    assert function.answer(queries[-1], 20, Meter()) == expected
 
 
 def test_a_query_too_long_for_an_address_is_one_message():

@@ -15,6 +15,7 @@ from retrievers.bm25 import BM25
 from retrievers.conditions import Condition
 from retrievers.errors import InputError
 from retrievers.filtered import Filtered
+from retrievers.fused import Fused
 from retrievers.meter import Meter
 from retrievers.stores.quantized import QuantizedStore
 from retrievers.texts.chunking import Chunk
@@ -513,6 +514,12 @@ def test_any_other_retriever_is_searched_until_enough_hits_match(name):
 def test_odd_conditions_in_python_are_one_sentence(conditions, message):
     with pytest.raises(InputError, match=message):
         Filtered(Foreign(), conditions)
+
+
+def test_a_filter_over_combined_retrievers_has_no_table():
+    filtered = Filtered(Fused([BM25(), BM25()]), {"language": "ja"})
+    with pytest.raises(InputError, match="filter each part"):
+        filtered.to_config()
 
 
 def test_a_filter_of_a_filtered_retriever_is_refused():

@@ -304,6 +304,12 @@ def test_vectors_are_cut_and_scaled(models):
     assert np.allclose(vectors, expected, atol=1e-6)
 
 
+def test_more_dimensions_than_the_model_has_are_refused(models):
+    encoder = ours(models, "bi-encoder", truncate_dim=65)
+    with pytest.raises(BackendError, match="have 32 dimensions: 65 cannot be kept"):
+        encoder.embed(TEXTS, "document", single_call())
+
+
 def test_vectors_may_stay_unscaled(models):
     encoder = ours(models, "bi-encoder", normalize=False)
     vectors = encoder.embed(TEXTS, "document", single_call()).vectors

@@ -218,6 +218,14 @@ def test_options_that_do_not_fit_are_refused(
     assert message in str(caught.value)
 
 
+def test_a_server_that_does_not_run_is_told_as_of_other_services() -> None:
+    tool = McpTool(
+        url="http://127.0.0.1:9", tool="t", hits="a", arguments={"q": "{query}"}
+    )
+    with pytest.raises(BackendError, match=r"refused; is the service running\?"):
+        tool.search([Query("q", "a text")], 2, Meter())
+
+
 def test_a_program_that_is_not_there_is_found_by_the_check() -> None:
     with pytest.raises(InputError, match="there is no program 'not-there-at-all'"):
         tool(command=("not-there-at-all",)).check()

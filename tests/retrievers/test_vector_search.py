@@ -36,6 +36,7 @@ from retrievers.texts.chunking import (
 )
 from retrievers.texts.token_estimate import Tokens
 from retrievers.types import Document, Query, ranked
+from retrievers.vector_reduction import VectorReduction
 from tests.support import small, tiny
 from tests.support.dialects import KEY
 from tests.support.over_store import Numbers, OverStore
@@ -299,7 +300,10 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     for (document, _), score in zip(rows, scores, strict=True):
         best[f"d{document}"] = max(best.get(f"d{document}", -9), score)
     [ranking] = rank_by_best_passage(
-        lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth
+        lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors],
+        1,
+        depth,
+        lambda passages: None,
     )
     expected = ranked(list(best), list(best.values()), depth)
     assert ranking.doc_ids == expected.doc_ids
@@ -565,6 +569,21 @@ def test_a_passage_beyond_the_limit_is_embedded_alone_and_counted(model):
     assert embedded.truncated_tokens.tolist() == [0, 6]
 
 
+def test_a_document_that_has_only_a_title_is_embedded_by_it():
+    late = passages_in_context(
+        [Document("a", "the title", " ")], Chunk(size=9, late=True), contextual=False
+    )
+    assert [passage.text for passage in late] == ["the title"]
+
+
+def test_late_chunking_with_a_tokenizer_written_in_python_is_one_sentence(model):
+    loaded = model._loaded
+    python = model.model_copy()
+    python.__dict__["_loaded"] = loaded._replace(tokenizer=object())
+    with pytest.raises(BackendError, match=r"leave out chunk\.late"):
+        python.embed_passages(["the cat"], ["the cat sits"], single_call())
+
+
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):
     documents = [
         Document("a", "", WHOLE),
@@ -575,8 +594,8 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
             documents, Chunk(size=14, by="words", late=True), contextual=False
         )
     ]
-    texts = [passage.text for passage, _ in late]
-    wholes = [context for _, context in late]
+    texts = [passage.text for passage in late]
+    wholes = [passage.context for passage in late]
     assert texts == [
         "the cat sits",
         "wing shock",
@@ -659,12 +678,20 @@ def test_late_chunking_by_an_encoder_without_token_vectors_is_one_clear_error(en
         Dense(encoder, chunk={"size": 100, "late": True})
 
 
-def test_a_dense_retriever_of_python_writes_its_filter_and_its_store():
+def test_a_dense_retriever_of_python_writes_all_of_its_options():
     hashing = {"kind": "hashing"}
-    retriever = Dense(hashing, store=StoreOptions("edge"), conditions={"lang": "ja"})
+    retriever = Dense(
+        hashing,
+        store=StoreOptions("edge"),
+        conditions={"lang": "ja"},
+        reduction=VectorReduction(dimensions=8, quantization="int8"),
+    )
     assert retriever.to_config() == {
         "kind": "dense",
         "encoder": hashing,
         "store": {"location": "edge"},
         "filter": {"lang": ["ja"]},
+        "dimensions": 8,
+        "proof": False,
+        "quantization": "int8",
     }

@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from harness.build.extras import missing_extras
+from harness.experiment import load
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.local import weights
 from retrievers.local.weights import completed_name
@@ -143,6 +145,24 @@ def test_all_missing_extras_are_named_in_one_command(tmp_path, monkeypatch, call
     command = "pip install 'retriever-harness[documents,formats]'"
     assert command in call("check", data, code=2).err
     assert command in call("init", data, code=2).err
+
+
+@pytest.mark.parametrize(
+    ("table", "extras"),
+    [
+        ('kind = "bm25"\nchunk = { size = 50, by = "words" }', set()),
+        (
+            'kind = "mcp"\ncommand = ["a"]\ntool = "a"\nhits = "a"\n'
+            'arguments = { q = "{query}" }',
+            {"agents"},
+        ),
+        ('kind = "run"\npath = "a.parquet"', {"formats"}),
+    ],
+)
+def test_a_table_needs_an_extra(tmp_path, monkeypatch, table, extras):
+    for module in ("mcp", "pyarrow", "semantic_text_splitter"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert missing_extras(load(experiment(tmp_path, table))) == extras
 
 
 @pytest.mark.parametrize("step", ["judge", "score"])

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+fsspec = pytest.importorskip("fsspec")
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
@@ -204,6 +205,24 @@ def test_what_cannot_be_right_is_refused(
         True,
         1,
     ), output.err
+
+
+def test_vectors_of_other_encoders_are_refused(tmp_path):
+    write(tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32)))
+    more = f'[vectors]\nfrom = "{(tmp_path / "v").as_posix()}"\n'
+    path = small.experiment(tmp_path, retrievers=RETRIEVER, more=more)
+    with pytest.raises(InputError, match="no vectors of the encoders of this"):
+        pipeline.run(path, RunOptions(tmp_path / "results"))
+
+
+def test_a_manifest_at_the_root_of_a_bucket_is_no_traceback(tmp_path):
+    with fsspec.open("memory://manifest.json", "w") as file:
+        file.write("{}")
+    with (
+        Cache(tmp_path / "cache.sqlite") as cache,
+        pytest.raises(InputError, match="is no manifest of vectors"),
+    ):
+        import_vectors(cache, "memory://")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ FAULTS = {
         r"'\ud800' is among the hits, which is not an id",
     ),
     "large": ('return [[("apple", 10 ** 400)] for _ in queries]', "cannot be read"),
+    "bytes": ('return [[b"apple", b"boat"] for _ in queries]', "cannot be read"),
     "short": ("return []", "returned 0 lists for 6 queries"),
     "twice": ('return [["apple", "apple"] for _ in queries]', "has a document twice"),
     "number": (

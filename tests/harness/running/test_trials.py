@@ -282,6 +282,18 @@ def test_a_latency_sample_of_equal_answers_says_nothing(
     assert not kinds & {"changed answers", "unknown repeatability"}
 
 
+def test_an_answer_made_of_stored_ones_is_not_compared(
+    tmp_path: Path, turns: str
+) -> None:
+    """Only the time of its part is measured again: the function answers otherwise."""
+    call = re.search(r'call = ".*"', turns)
+    assert call
+    part = f'{{ kind = "python", {call[0]} }}'
+    table = f'[[retrievers]]\nname = "mix"\nkind = "fusion"\nof = [{part}, "bm25"]\n'
+    results = ran(tmp_path, table, more="[latency]\nsample = 4")
+    assert results.manifest.retrievers["mix"].provenance.answers.compared is None
+
+
 ALWAYS = """
 def search(queries, depth):
     return [["apple", "pear", "car", "train", "boat", "fish"][:depth] for _ in queries]
