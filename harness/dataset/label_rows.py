@@ -271,6 +271,8 @@ def _graded_documents(row: PlacedRow, document: Any) -> list[GradedDocument]:
         grade = parse_grade(cell) if flag is None else flag
         if grade is None:
             problem = f"grade {quoted_value(grade_cell)} is not a whole number"
+            if grade_cell is None:
+                problem = "no grade is given"
             row.add_problem(problem, GRADE_REMEDY)
             return []
         graded_documents.append(GradedDocument(id_, grade))

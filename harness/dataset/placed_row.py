@@ -21,7 +21,7 @@ from harness.dataset.usual_names import (
     QUERY_KINDS,
     UNLABELLED_QUERY_KINDS,
 )
-from harness.dataset.written_values import quoted_value, read_history
+from harness.dataset.written_values import parse_cell, quoted_value, read_history
 from retrievers.ids import document_id
 from retrievers.remedy import Remedy, compose_remedy
 from retrievers.types import Document, Query
@@ -57,6 +57,10 @@ class PlacedRow(NamedTuple):
         """
         column = self.name(kind)
         return None if column is None else self.row.value(column)
+
+    def is_blank(self, kind: str) -> bool:
+        """Whether the column of a kind is there, and nothing is in it."""
+        return self.name(kind) is not None and parse_cell(self.value(kind)) is None
 
     def add_complaint(self, complaint: Complaint) -> None:
         """Add a complaint about this row."""

@@ -28,12 +28,14 @@ from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.usual_names import normalised_name
-from retrievers.ids import document_id
+from retrievers.ids import KnownDocuments, document_id
 
 RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
 """Names of columns and keys whose lowest value is best."""
-SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
-"""Names of columns and keys whose highest value is best."""
+DISTANCE_ENDING = "distance"
+"""Ends other such names."""
+SCORE_ENDINGS = ("score", "similarity")
+"""End the names of columns and keys whose highest value is best."""
 
 
 class _Hit(NamedTuple):
@@ -71,7 +73,13 @@ def _read_hits(
 ) -> dict[str, list[_Hit]]:
     """Return the documents in a column by query."""
     ids_by_text = {query.text: query.id for query in dataset.queries}
-    document_ids = {document.id for document in dataset.documents()}
+    known_documents = KnownDocuments()
+    for corpus_document in dataset.documents():
+        known_documents.add(corpus_document.id, corpus_document.title)
+
+    def names_document(cell: str) -> bool:
+        return bool(known_documents.match([cell]))
+
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
     for row in _rows_with(column, reference, dataset):
@@ -83,8 +91,7 @@ def _read_hits(
             continue
         query_hits = hits.setdefault(query_id, [])
         row_order = _order_of(row)
-        cell_hits = _hits_in(row.value(column), document_ids.__contains__)
-        for own_order, document in cell_hits:
+        for own_order, document in _hits_in(row.value(column), names_document):
             orders = (own_order, row_order, float(len(query_hits)))
             order = next(order for order in orders if order is not None)
             query_hits.append(_Hit(order, document))
@@ -153,15 +160,26 @@ def _hits_in(
 
 
 def _order_of(row: Row) -> float | None:
-    """Return the rank in a row or an object, or its score with the sign changed."""
-    for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
-        for name, cell in row.cells.items():
-            if normalised_name(str(name)) not in names:
-                continue
-            order = _signed(cell, sign)
+    """Return the rank in a row or an object, or its score with the sign changed.
+
+    Of several the shortest name counts: `score` before `bm25_score`.
+    """
+    names = sorted(map(str, row.cells), key=len)
+    for is_order, sign in ((_is_rank_name, 1.0), (_is_score_name, -1.0)):
+        for name in filter(is_order, names):
+            order = _signed(row.cells.get(name), sign)
             if order is not None:
                 return order
     return None
+
+
+def _is_rank_name(name: str) -> bool:
+    normal = normalised_name(name)
+    return normal in RANK_NAMES or normal.endswith(DISTANCE_ENDING)
+
+
+def _is_score_name(name: str) -> bool:
+    return normalised_name(name).endswith(SCORE_ENDINGS)
 
 
 def _signed(cell: Any, sign: float) -> float | None:

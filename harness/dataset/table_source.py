@@ -32,6 +32,7 @@ from harness.dataset.usual_names import (
     UNLABELLED_QUERY_KINDS,
 )
 from retrievers.errors import did_you_mean
+from retrievers.ids import document_id
 from retrievers.types import Query
 
 RowSource = Callable[[ReadProblems], Iterable[Row]]
@@ -159,7 +160,11 @@ class TableSource:
         """Whether a row of a query is read for labels, so that it must have some."""
         if not self.columns.has_labels(row.row) and row.value("claims"):
             return False  # claims are measured without labels
-        if all(row.value(kind) == "" for kind in ("label_document", "grade")):
+        if not isinstance(row.text_cell("query"), str):
+            return False  # a problem of the queries, and so is an id that is missing
+        if row.name("query_id") is not None and not document_id(row.value("query_id")):
+            return False
+        if all(map(row.is_blank, ("label_document", "grade"))):
             return False  # nobody has filled in the document or its grade
         if not any(map(row.value, DOCUMENT_NAMING_KINDS)) and _has_no_answer(row):
             return False

@@ -342,6 +342,16 @@ def test_questions_from_titles_claim_nothing(wiki, capsys):
     assert "labels to give" in told(capsys, "try", "wiki", "-q", "what swims")
 
 
+def test_a_title_with_marks_of_headings_is_taken_out_of_the_text(tmp_path, capsys):
+    (tmp_path / "wiki").mkdir()
+    for name in ("C", "F"):
+        text = f"# *What is* {name}#\n\nA language, {name.lower()}."
+        (tmp_path / "wiki" / f"{name}.md").write_text(text)
+    told(capsys, "try", "wiki")
+    documents = Path("wiki-try/titles/documents.jsonl").read_text()
+    assert "What is" not in documents and "A language" in documents
+
+
 def test_a_folder_without_titles_asks_for_questions(tmp_path, capsys):
     (tmp_path / "wiki").mkdir()
     for name in ("a", "b"):

@@ -1,6 +1,7 @@
-"""Aliases in YAML.
+"""YAML as nodes.
 
 A few lines of aliases may stand for billions of values, and a value may contain itself.
+Every scalar is text, so that the id 007 stays.
 """
 
 import math
@@ -10,20 +11,52 @@ import yaml
 
 MAX_GROWTH = 100
 """How many times as many characters as the text its values may have, at most."""
+NULL_WORDS = ("~", "null", "Null", "NULL")
+"""Without quotes they are empty texts, as nothing is."""
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
     """Return the value of a document as a node; None if it is empty.
 
     Raises:
-        yaml.YAMLError: it is not YAML, or its aliases stand for too much.
+        yaml.YAMLError: it is not YAML, a key occurs twice in one object, or aliases
+            stand for too much.
         RecursionError: it is nested too deep.
     """
     node: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
     if node is not None and _expanded_length(node, {}) > MAX_GROWTH * len(text):
         problem = f"its aliases stand for more than {MAX_GROWTH} times its text"
         raise yaml.MarkedYAMLError(problem=problem)
+    for part in _distinct_nodes(node):
+        if isinstance(part, yaml.MappingNode):
+            _refuse_repeated_key(part)
+        elif isinstance(part, yaml.ScalarNode) and part.style is None:
+            part.value = "" if part.value in NULL_WORDS else part.value
     return node
+
+
+def _distinct_nodes(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    """Yield a node and all below it; one with aliases comes once."""
+    remaining = [] if node is None else [node]
+    met: set[int] = set()
+    while remaining:
+        part = remaining.pop()
+        if id(part) not in met:
+            met.add(id(part))
+            yield part
+            remaining += _parts_of(part)
+
+
+def _refuse_repeated_key(mapping: yaml.MappingNode) -> None:
+    keys: set[str] = set()
+    for key, _ in mapping.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if key.value in keys:
+            problem = f"the key {key.value!r} occurs twice in one object"
+            mark = key.start_mark
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        keys.add(key.value)
 
 
 def _expanded_length(node: yaml.Node, lengths: dict[int, float]) -> float:
