@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.dataset.check_corpus import CheckedDocuments
 from harness.dataset.choose_reader import parse_sheet_path
 from harness.dataset.columns import Columns
 from harness.dataset.dataset import Dataset
@@ -28,7 +29,7 @@ from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
 from harness.dataset.usual_names import normalised_name
-from retrievers.ids import KnownDocuments, document_id
+from retrievers.ids import document_id
 
 RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
 """Names of columns and keys whose lowest value is best."""
@@ -51,34 +52,50 @@ def read_returned_documents(
     """Return the documents in a column by query id, best first.
 
     They are in the order of their list, or by the rank or else the score of each, in
-    the list or else beside it. A document that occurs again keeps its best place; ids
-    that no document has are kept. A query with an empty cell has no documents. If rows
-    have no id of a query, those are left out whose text is not that of a query that is
-    searched.
+    the list or else beside it. They may be named by the field that labels name. A
+    document that occurs again keeps its best place; ids that no document has are kept.
+    A query with an empty cell has no documents. If rows have no id of a query, those
+    are left out whose text is not that of a query that is searched.
 
     Args:
         reference: of the data set, with its columns.
         dataset: has the queries and the documents.
         column: what a system returned: a list, or one document a row.
     """
-    documents: dict[str, list[str]] = {}
-    for query_id, hits in _read_hits(reference, dataset, column).items():
-        ordered = sorted(hits, key=lambda hit: hit.order)
-        documents[query_id] = list(dict.fromkeys(hit.document for hit in ordered))
+    documents = _read_corpus(reference, dataset)
+    ranked_ids: dict[str, list[str]] = {}
+    for query_id, hits in _read_hits(reference, dataset, column, documents).items():
+        names = [hit.document for hit in sorted(hits, key=lambda hit: hit.order)]
+        if documents.by_field:
+            matches = documents.match(names)
+            names = [
+                matches[name].document if name in matches else name for name in names
+            ]
+        ranked_ids[query_id] = list(dict.fromkeys(names))
+    return ranked_ids
+
+
+def _read_corpus(reference: DatasetReference, dataset: Dataset) -> CheckedDocuments:
+    """Return the documents, which are named as in labels."""
+    documents = CheckedDocuments(by_field=bool(reference.match))
+    for document in dataset.documents():
+        documents.known_documents.add(document.id, document.title)
+        if documents.by_field:
+            documents.add_key(document, reference.match)
     return documents
 
 
 def _read_hits(
-    reference: DatasetReference, dataset: Dataset, column: str
+    reference: DatasetReference,
+    dataset: Dataset,
+    column: str,
+    documents: CheckedDocuments,
 ) -> dict[str, list[_Hit]]:
-    """Return the documents in a column by query."""
+    """Return the documents in a column by query, as they are written."""
     ids_by_text = {query.text: query.id for query in dataset.queries}
-    known_documents = KnownDocuments()
-    for corpus_document in dataset.documents():
-        known_documents.add(corpus_document.id, corpus_document.title)
 
     def names_document(cell: str) -> bool:
-        return bool(known_documents.match([cell]))
+        return cell in documents.ids or bool(documents.match([cell]))
 
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}

@@ -214,6 +214,20 @@ def test_returned_documents_are_split_as_labels_are(tmp_path):
     assert returned["q0"] == ["leave.md", "pay.md"]
 
 
+def test_returned_documents_are_named_by_a_field_if_labels_are(tmp_path):
+    addresses = {id_: f"http://x/{id_}" for id_ in DOCUMENTS}
+    texts = [
+        {"_id": id_, "text": id_, "url": address} for id_, address in addresses.items()
+    ]
+    jsonl(tmp_path / "corpus.jsonl", texts)
+    top = [addresses["d3"], "d2", addresses["d1"], "nowhere"]
+    jsonl(tmp_path / "queries.jsonl", two(relevant=[addresses["d1"]], top=top))
+    columns = declared_columns({"fields": "top"})
+    reference = DatasetReference(tmp_path, columns=columns, match=("url",))
+    returned = read_returned_documents(reference, load_dataset(reference), "top")
+    assert returned["q0"] == ["d3", "d2", "d1", "nowhere"]
+
+
 @pytest.mark.parametrize("blank", [None, "", " "])
 def test_a_row_whose_document_and_grade_are_blank_has_no_label(tmp_path, blank):
     rows = [row | {"relevant_document": "d1", "grade": 2} for row in two()]
