@@ -39,8 +39,7 @@ from harness.dataset.written_spans import read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
     parse_cell,
-    parse_flag,
-    parse_grade,
+    parse_judgment,
     quoted_value,
 )
 from retrievers.ids import document_id
@@ -267,8 +266,7 @@ def _graded_documents(row: PlacedRow, document: Any) -> list[GradedDocument]:
         grade_cells = grade_cell
     graded_documents = []
     for id_, cell in zip(documents, grade_cells, strict=True):
-        flag = parse_flag(cell)
-        grade = parse_grade(cell) if flag is None else flag
+        grade = parse_judgment(cell)
         if grade is None:
             problem = f"grade {quoted_value(grade_cell)} is not a whole number"
             if grade_cell is None:

@@ -22,7 +22,9 @@ from retrievers.remedy import Option, Setting, compose_remedy
 
 MAX_QUOTED_LENGTH = 40
 """Characters of a value, at most, that a message shows."""
-GRADE_REMEDY = "a grade is a whole number below 2^31; 0 is judged and not relevant"
+GRADE_REMEDY = (
+    "a grade is a whole number below 2^31, or yes or no; 0 is judged and not relevant"
+)
 GRADE_LIMIT = 2**31
 """Grades are smaller than this, as `GRADE_REMEDY` says: whole numbers of 32 bits."""
 MAX_GRADE_LENGTH = 32

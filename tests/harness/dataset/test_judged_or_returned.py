@@ -228,6 +228,25 @@ def test_returned_documents_are_named_by_a_field_if_labels_are(tmp_path):
     assert returned["q0"] == ["d3", "d2", "d1", "nowhere"]
 
 
+@pytest.mark.parametrize(
+    "words", [("yes", "no"), ("relevant", "not relevant"), ("👍", "👎"), ("Up", "down")]
+)
+def test_words_that_may_be_grades_are_read_if_they_are_declared(tmp_path, words):
+    right, wrong = words
+    rows = [
+        {"query": "what", "doc_id": "d1", "verdict": right},
+        {"query": "what", "doc_id": "d2", "verdict": wrong},
+    ]
+    declared = {"label": "doc_id"}
+    reference = asked(tmp_path, rows, columns=declared_columns(declared))
+    assert "'verdict' could hold grades" in str(refusal(load_dataset, reference))
+    columns = declared_columns({**declared, "grade": "verdict"})
+    dataset = load_dataset(asked(tmp_path, rows, columns=columns))
+    assert dataset.labels["q0"].grades == {"d1": 1, "d2": 0}
+    qrels = [[row["doc_id"], row["verdict"]] for row in rows]
+    assert read_label_list(dict(qrels), set().__contains__).grades == {"d1": 1, "d2": 0}
+
+
 @pytest.mark.parametrize("blank", [None, "", " "])
 def test_a_row_whose_document_and_grade_are_blank_has_no_label(tmp_path, blank):
     rows = [row | {"relevant_document": "d1", "grade": 2} for row in two()]
