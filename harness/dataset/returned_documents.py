@@ -15,6 +15,7 @@ from harness.dataset.choose_reader import parse_sheet_path
 from harness.dataset.columns import Columns
 from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
+from harness.dataset.judging_columns import RANK_WORDS, SCORE_WORDS
 from harness.dataset.label_lists import (
     NamesDocument,
     are_pairs,
@@ -28,15 +29,13 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
-from harness.dataset.usual_names import normalised_name
+from harness.dataset.usual_names import normalised_name, words_of_name
 from retrievers.ids import document_id
 
-RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
-"""Names of columns and keys whose lowest value is best."""
-DISTANCE_ENDING = "distance"
-"""Ends other such names."""
-SCORE_ENDINGS = ("score", "similarity")
-"""End the names of columns and keys whose highest value is best."""
+RANK_NAMES = ("position", "documentposition", "documentrank")
+"""Names of columns and keys whose lowest value is best, besides `RANK_WORDS`."""
+SCORE_NAMES = ("documentscore", "retrievalscore", "similarityscore", "bm25score")
+"""Names of columns and keys whose highest value is best, besides `SCORE_WORDS`."""
 
 
 class _Hit(NamedTuple):
@@ -181,22 +180,15 @@ def _order_of(row: Row) -> float | None:
 
     Of several the shortest name counts: `score` before `bm25_score`.
     """
-    names = sorted(map(str, row.cells), key=len)
-    for is_order, sign in ((_is_rank_name, 1.0), (_is_score_name, -1.0)):
-        for name in filter(is_order, names):
-            order = _signed(row.cells.get(name), sign)
-            if order is not None:
-                return order
+    orders = ((RANK_WORDS, RANK_NAMES, 1.0), (SCORE_WORDS, SCORE_NAMES, -1.0))
+    for words, usual_names, sign in orders:
+        for name in sorted(map(str, row.cells), key=len):
+            is_order = not words.isdisjoint(words_of_name(name))
+            if is_order or normalised_name(name) in usual_names:
+                order = _signed(row.cells.get(name), sign)
+                if order is not None:
+                    return order
     return None
-
-
-def _is_rank_name(name: str) -> bool:
-    normal = normalised_name(name)
-    return normal in RANK_NAMES or normal.endswith(DISTANCE_ENDING)
-
-
-def _is_score_name(name: str) -> bool:
-    return normalised_name(name).endswith(SCORE_ENDINGS)
 
 
 def _signed(cell: Any, sign: float) -> float | None:

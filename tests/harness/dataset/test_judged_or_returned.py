@@ -323,6 +323,7 @@ def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
         [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
         [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
         [{"id": "d1", "bm25_score": 2.5}, {"id": "d3", "bm25_score": 9.5}],
+        [{"id": "d1", "searchRank": 2}, {"id": "d3", "searchRank": 1}],
         [{"id": "d1", "cosine_distance": 0.9}, {"id": "d3", "cosine_distance": 0.1}],
         {"d1": 1, "d2": math.nan, "d3": 2},
         [["d1", 1], ["d2", math.nan], ["d3", 2]],
