@@ -323,6 +323,20 @@ def test_documents_may_be_a_table_or_an_archive(wiki, capsys, tmp_path):
     assert Path("corpus-try/judge.html").is_file()
 
 
+def test_a_folder_of_the_same_name_has_no_part_in_a_trial(tmp_path, capsys):
+    for place in ("a", "b"):
+        (tmp_path / place / "docs").mkdir(parents=True)
+        for number in range(2):
+            page = tmp_path / place / "docs" / f"{number}.md"
+            page.write_text(f"# Page {number} of {place}\n\ntext")
+    told(capsys, "try", "a/docs", "-q", "what is a")
+    questions = Path("docs-try/questions/queries.jsonl").read_text()
+    refused = told(capsys, "try", "b/docs", "-q", "what is b", code=2)
+    assert "docs-try: is the trial of" in refused and "rename it" in refused
+    assert Path("docs-try/questions/queries.jsonl").read_text() == questions
+    assert "1 question" in told(capsys, "try", "a/docs", "-q", "what is a")
+
+
 def test_questions_from_titles_claim_nothing(wiki, capsys):
     begun = told(capsys, "try", "wiki")
     assert "6 questions made from titles: to look at" in begun
