@@ -52,6 +52,8 @@ NO_DOCUMENT = (
     "name it, or say that nothing answers the query: answerable = no",
 )
 """The problem of a blank label, and its remedy."""
+QueryIds = Mapping[tuple[str, ...], str]
+"""History and text of a query (`PlacedRow.query_key`) -> its id."""
 
 
 class GradedDocument(NamedTuple):
@@ -76,7 +78,7 @@ class GatheredLabels:
 
 
 def read_labels(
-    rows: Iterable[PlacedRow], query_ids: Mapping[str, str] | None = None
+    rows: Iterable[PlacedRow], query_ids: QueryIds | None = None
 ) -> Iterator[PlacedLabels]:
     """Yield the labels of each query.
 
@@ -89,7 +91,7 @@ def read_labels(
 
     Args:
         rows: of labels, or of queries with their labels.
-        query_ids: text -> id, of queries whose rows have no column for their id.
+        query_ids: of queries whose rows have no column for their id.
     """
     reader = _LabelReader(query_ids)
     for row in rows:
@@ -102,7 +104,7 @@ def read_labels(
 class _LabelReader:
     """Reads rows of labels one by one."""
 
-    def __init__(self, query_ids: Mapping[str, str] | None) -> None:
+    def __init__(self, query_ids: QueryIds | None) -> None:
         self._query_ids = query_ids
         self._gathered: dict[str, GatheredLabels] = {}
         self._list_locations: dict[str, SourceLocation] = {}
@@ -141,7 +143,8 @@ class _LabelReader:
         """Return the id of a row's query; None if there is none, which is a problem."""
         if self._query_ids is not None and row.name("query_id") is None:
             # A row without a text has its problem from the queries.
-            return self._query_ids.get(str(row.text_cell("query")))
+            key = row.query_key()
+            return None if key is None else self._query_ids.get(key)
         is_of_labels = row.name("label_query") is not None
         is_of_labels |= row.columns.is_declared("label_query")
         return row.id("label_query" if is_of_labels else "query_id")

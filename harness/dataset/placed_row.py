@@ -122,6 +122,17 @@ class PlacedRow(NamedTuple):
                 return cell
         return "\n".join(str(cell) for cell in cells if cell not in (None, ""))
 
+    def query_key(self) -> tuple[str, ...] | None:
+        """Return the history and the text of the query, which mean it without an id.
+
+        None if there is no text.
+        """
+        text = self.text_cell("query")
+        if not isinstance(text, str):
+            return None
+        history = read_history(self.value("history"), self.location, ReadProblems())
+        return (*history, text)
+
     def document(self) -> Document | None:
         """Return the document; without one, add a problem."""
         id_ = self.id("document_id")

@@ -54,7 +54,7 @@ def read_returned_documents(
     the list or else beside it. They may be named by the field that labels name. A
     document that occurs again keeps its best place; ids that no document has are kept.
     A query with an empty cell has no documents. If rows have no id of a query, those
-    are left out whose text is not that of a query that is searched.
+    are left out whose text and history are not those of a query that is searched.
 
     Args:
         reference: of the data set, with its columns.
@@ -91,7 +91,9 @@ def _read_hits(
     documents: CheckedDocuments,
 ) -> dict[str, list[_Hit]]:
     """Return the documents in a column by query, as they are written."""
-    ids_by_text = {query.text: query.id for query in dataset.queries}
+    ids_by_key: dict[tuple[str, ...] | None, str] = {}
+    for query in dataset.queries:
+        ids_by_key[*query.history, query.text] = query.id
 
     def names_document(cell: str) -> bool:
         return cell in documents.ids or bool(documents.match([cell]))
@@ -102,7 +104,7 @@ def _read_hits(
         placed_row = PlacedRow(row, declared, ReadProblems())
         query_id = document_id(placed_row.value("query_id"))
         if query_id is None:
-            query_id = ids_by_text.get(str(placed_row.text_cell("query")))
+            query_id = ids_by_key.get(placed_row.query_key())
         if query_id is None:
             continue
         query_hits = hits.setdefault(query_id, [])

@@ -37,6 +37,7 @@ ARRAY_PATTERN = re.compile(
 """A list without commas, as numpy writes an array: ['d1' 'd2']."""
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: the remainder of an emoji that was cut in two."""
+INSTRUCTING_ROLES = ("system", "developer")
 MAX_NESTING = 200
 """Lists and objects within each other, at most: later steps read them recursively."""
 
@@ -294,6 +295,7 @@ def read_history(
     """Return the conversation before a query, oldest message first.
 
     A message is a text or an object with a `content`; anything else is a problem.
+    Instructions to the system are left out: they are the same in all conversations.
 
     >>> fee = {"role": "user", "content": "Is there a fee?"}
     >>> read_history([fee, "Yes."], SourceLocation("q"), ReadProblems())
@@ -303,7 +305,11 @@ def read_history(
     if messages is None:
         return ()
     if isinstance(messages, list):
-        texts = [_message_text(message) for message in messages]
+        texts = [
+            _message_text(message)
+            for message in messages
+            if message_role(message) not in INSTRUCTING_ROLES
+        ]
         if all(isinstance(text, str) for text in texts):
             return tuple(texts)
     problems.add(
@@ -316,6 +322,13 @@ def read_history(
         ),
     )
     return ()
+
+
+def message_role(message: Any) -> Any:
+    """Return who says a message of a conversation; None if that is unknown."""
+    if not isinstance(message, dict):
+        return None
+    return message.get("role", message.get("type"))
 
 
 def _message_text(message: Any) -> Any:

@@ -247,6 +247,20 @@ def test_words_that_may_be_grades_are_read_if_they_are_declared(tmp_path, words)
     assert read_label_list(dict(qrels), set().__contains__).grades == {"d1": 1, "d2": 0}
 
 
+def test_a_prompt_that_all_conversations_have_does_not_join_them(tmp_path):
+    rows = []
+    for subject in ("cats", "dogs"):
+        texts = ("You are kind.", f"{subject}?", "Yes.", "why?")
+        roles = ("system", "user", "assistant", "user")
+        said = zip(roles, texts, strict=True)
+        messages = [{"role": role, "content": text} for role, text in said]
+        rows.append({"messages": messages, "relevant": ["d1"]})
+    first, second = load_dataset(asked(tmp_path, rows)).queries
+    assert first.history == ("cats?", "Yes.")
+    assert first.fields["turn"] == "2"
+    assert first.fields["conversation"] != second.fields["conversation"]
+
+
 @pytest.mark.parametrize("blank", [None, "", " "])
 def test_a_row_whose_document_and_grade_are_blank_has_no_label(tmp_path, blank):
     rows = [row | {"relevant_document": "d1", "grade": 2} for row in two()]
