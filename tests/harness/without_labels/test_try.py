@@ -323,6 +323,20 @@ def test_documents_may_be_a_table_or_an_archive(wiki, capsys, tmp_path):
     assert Path("corpus-try/judge.html").is_file()
 
 
+def test_turns_of_conversations_keep_what_was_said_before(wiki, capsys):
+    rows = [
+        {"query": "Why?", "history": [said]} for said in ("Fish swim.", "No rails.")
+    ]
+    Path("talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "2 questions" in told(capsys, "try", "wiki", "talks.jsonl")
+    lines = Path("wiki-try/questions/queries.jsonl").read_text().splitlines()
+    assert [json.loads(line)["history"] for line in lines] == [
+        row["history"] for row in rows
+    ]
+    assert "2 questions" in told(capsys, "try", "wiki", "talks.jsonl")
+    assert "Fish swim.\\nWhy?" in Path("wiki-try/judge.html").read_text()
+
+
 def test_a_folder_of_the_same_name_has_no_part_in_a_trial(tmp_path, capsys):
     for place in ("a", "b"):
         (tmp_path / place / "docs").mkdir(parents=True)
