@@ -5,6 +5,7 @@ Every scalar is text, so that the id 007 stays.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import yaml
@@ -27,52 +28,37 @@ def compose_yaml(text: str) -> yaml.Node | None:
     if node is not None and _expanded_length(node, {}) > MAX_GROWTH * len(text):
         problem = f"its aliases stand for more than {MAX_GROWTH} times its text"
         raise yaml.MarkedYAMLError(problem=problem)
-    for part in _distinct_nodes(node):
-        if isinstance(part, yaml.MappingNode):
-            _refuse_repeated_key(part)
-        elif isinstance(part, yaml.ScalarNode) and part.style is None:
-            part.value = "" if part.value in NULL_WORDS else part.value
     return node
-
-
-def _distinct_nodes(node: yaml.Node | None) -> Iterator[yaml.Node]:
-    """Yield a node and all below it; one with aliases comes once."""
-    remaining = [] if node is None else [node]
-    met: set[int] = set()
-    while remaining:
-        part = remaining.pop()
-        if id(part) not in met:
-            met.add(id(part))
-            yield part
-            remaining += _parts_of(part)
-
-
-def _refuse_repeated_key(mapping: yaml.MappingNode) -> None:
-    keys: set[str] = set()
-    for key, _ in mapping.value:
-        if not isinstance(key, yaml.ScalarNode):
-            continue
-        if key.value in keys:
-            problem = f"the key {key.value!r} occurs twice in one object"
-            mark = key.start_mark
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
-        keys.add(key.value)
 
 
 def _expanded_length(node: yaml.Node, lengths: dict[int, float]) -> float:
     """Return the characters of the values in a node, with those of aliases.
 
-    Infinite for a value that contains itself.
+    Infinite for a value that contains itself. Each node is checked on the way.
     """
     length = lengths.get(id(node))
     if length is None:
         # Only a value that contains itself is met again before its parts are added up.
         lengths[id(node)] = math.inf
+        _check_node(node)
         length = 1 + sum(_expanded_length(part, lengths) for part in _parts_of(node))
         if isinstance(node, yaml.ScalarNode):
             length += len(node.value)
         lengths[id(node)] = length
     return length
+
+
+def _check_node(node: yaml.Node) -> None:
+    """Empty a null, and raise YAMLError for an object with a key twice."""
+    if isinstance(node, yaml.MappingNode):
+        keys = (key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        for key, count in Counter(keys).most_common(1):
+            if count > 1:
+                problem = f"the key {key!r} occurs twice in one object"
+                mark = node.start_mark
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+    elif isinstance(node, yaml.ScalarNode) and node.style is None:
+        node.value = "" if node.value in NULL_WORDS else node.value
 
 
 def _parts_of(node: yaml.Node) -> Iterator[yaml.Node]:

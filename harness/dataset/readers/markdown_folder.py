@@ -28,6 +28,7 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
+from harness.dataset.placed_row import PlacedRow
 from harness.dataset.query_tables import MARKDOWN_QUERIES, find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
@@ -233,7 +234,6 @@ class _LabellerRow(NamedTuple):
     """A row of a file of queries, with its labeller."""
 
     row: Row
-    query_id: str
     labeller: str
     """Who labelled it; "" if nobody is named."""
 
@@ -244,13 +244,10 @@ def _labeller_rows(
     """Yield the rows of a file; without an id, the number of a row is it: q0, q1, …."""
     for number, file_row in enumerate(read_file_rows(file, problems)):
         cells = dict(file_row.cells)
-        id_column = columns.name("query_id", file_row)
-        if id_column is None:
-            id_column = "id"
+        if columns.name("query_id", file_row) is None:
             cells = {"id": f"q{number}", **cells}
         labeller = str(cells.pop(LABELLER_COLUMN, None) or "")
-        row = Row(file_row.location, cells)
-        yield _LabellerRow(row, str(row.value(id_column)), labeller)
+        yield _LabellerRow(Row(file_row.location, cells), labeller)
 
 
 def _query_rows(
@@ -264,11 +261,12 @@ def _query_rows(
     for file in files:
         column_names: dict[str, None] = {}
         location = SourceLocation(file.path)
-        for row, query_id, labeller in _labeller_rows(file, columns, problems):
+        for row, labeller in _labeller_rows(file, columns, problems):
             location = row.location
             column_names |= dict.fromkeys(row.cells)
             # Any value of JSON may be there; the reader reports those that are no text.
-            query = (query_id, str(row.cells.get("query")))
+            id_ = PlacedRow(row, columns, problems).value("query_id")
+            query = (str(id_), str(row.cells.get("query")))
             labellers = labellers_by_query.setdefault(query, set())
             is_labelled_again = _is_other_labeller(labeller, labellers)
             labellers.add(labeller)
@@ -361,7 +359,7 @@ def _labels_in_file(
 ) -> Iterator[PlacedLabels]:
     rows: list[Row] = []
     labellers: dict[str, str] = {}  # by the place of the row
-    for row, _, labeller in _labeller_rows(file, columns, ReadProblems()):
+    for row, labeller in _labeller_rows(file, columns, ReadProblems()):
         labellers[str(row.location)] = labeller
         rows.append(row)
     source = TableSource(rows_of_files(), lambda _: iter(rows), None, columns)

@@ -568,7 +568,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     (
         {"d/queries.yaml": "- query: a\n  query: b\n"},
         "d",
-        "d/queries.yaml:2: is not YAML: the key 'query' occurs twice in one object",
+        "d/queries.yaml:1: is not YAML: the key 'query' occurs twice in one object",
     ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     ({"d/queries.csv": GOOD}, "d --columns query=,", "there is no column ','"),
