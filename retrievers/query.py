@@ -45,7 +45,12 @@ class Query:
     @property
     def text_with_history(self) -> str:
         """What a judge reads: the earlier turns, then the text, each on a line."""
-        return "\n".join((*self.history, self.text))
+        return "\n".join(self.words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The earlier turns and the text, by which a query without an id is known."""
+        return (*self.history, self.text)
 
     @property
     def unanswerable(self) -> bool:

@@ -53,7 +53,7 @@ NO_DOCUMENT = (
 )
 """The problem of a blank label, and its remedy."""
 QueryIds = Mapping[tuple[str, ...], str]
-"""History and text of a query (`PlacedRow.query_key`) -> its id."""
+"""`Query.words` -> its id."""
 
 
 class GradedDocument(NamedTuple):
@@ -143,8 +143,8 @@ class _LabelReader:
         """Return the id of a row's query; None if there is none, which is a problem."""
         if self._query_ids is not None and row.name("query_id") is None:
             # A row without a text has its problem from the queries.
-            key = row.query_key()
-            return None if key is None else self._query_ids.get(key)
+            words = row.query_words()
+            return None if words is None else self._query_ids.get(words)
         is_of_labels = row.name("label_query") is not None
         is_of_labels |= row.columns.is_declared("label_query")
         return row.id("label_query" if is_of_labels else "query_id")

@@ -70,11 +70,17 @@ class PlacedRow(NamedTuple):
         """Add a problem of this row."""
         self.problems.add(self.location, problem, remedy)
 
-    def id(self, kind: str) -> str | None:
-        """Return the id in the column of a kind; without one, add a problem."""
+    def _required_column(self, kind: str) -> str | None:
+        """Return the column of a kind; without one, add a problem."""
         column = self.name(kind)
         if column is None:
             self.add_complaint(self.columns.missing_column(kind, self.row))
+        return column
+
+    def id(self, kind: str) -> str | None:
+        """Return the id in the column of a kind; without one, add a problem."""
+        column = self._required_column(kind)
+        if column is None:
             return None
         cell = self.row.value(column)
         id_ = document_id(cell)
@@ -87,9 +93,8 @@ class PlacedRow(NamedTuple):
 
     def text(self, kind: str) -> str | None:
         """Return the text in the column of a kind; without one, add a problem."""
-        column = self.name(kind)
+        column = self._required_column(kind)
         if column is None:
-            self.add_complaint(self.columns.missing_column(kind, self.row))
             return None
         cell = self.text_cell(kind)
         if isinstance(cell, str):
@@ -122,11 +127,8 @@ class PlacedRow(NamedTuple):
                 return cell
         return "\n".join(str(cell) for cell in cells if cell not in (None, ""))
 
-    def query_key(self) -> tuple[str, ...] | None:
-        """Return the history and the text of the query, which mean it without an id.
-
-        None if there is no text.
-        """
+    def query_words(self) -> tuple[str, ...] | None:
+        """Return the `words` of the row's query; None if it has no text."""
         text = self.text_cell("query")
         if not isinstance(text, str):
             return None

@@ -91,9 +91,7 @@ def _read_hits(
     documents: CheckedDocuments,
 ) -> dict[str, list[_Hit]]:
     """Return the documents in a column by query, as they are written."""
-    ids_by_key: dict[tuple[str, ...] | None, str] = {}
-    for query in dataset.queries:
-        ids_by_key[*query.history, query.text] = query.id
+    ids_by_words = {query.words: query.id for query in dataset.queries}
 
     def names_document(cell: str) -> bool:
         return cell in documents.ids or bool(documents.match([cell]))
@@ -104,7 +102,7 @@ def _read_hits(
         placed_row = PlacedRow(row, declared, ReadProblems())
         query_id = document_id(placed_row.value("query_id"))
         if query_id is None:
-            query_id = ids_by_key.get(placed_row.query_key())
+            query_id = ids_by_words.get(placed_row.query_words() or ())
         if query_id is None:
             continue
         query_hits = hits.setdefault(query_id, [])

@@ -149,9 +149,9 @@ class TableSource:
             return
         query_ids: dict[tuple[str, ...], str] = {}  # the same as those of `queries`
         for row in rows:
-            key = row.query_key() if row.name("query_id") is None else None
-            if key is not None:
-                query_ids.setdefault(key, f"q{len(query_ids)}")
+            words = row.query_words() if row.name("query_id") is None else None
+            if words is not None:
+                query_ids.setdefault(words, f"q{len(query_ids)}")
         chosen = list_label_rows(rows, self.columns)
         label_rows = (row for row in chosen if self._must_have_labels(row))
         yield from read_labels(label_rows, query_ids or None)
@@ -179,11 +179,6 @@ def _has_no_answer(row: PlacedRow) -> bool:
     return Query("", "", row.row.further_fields(())).unanswerable
 
 
-def _key_of(query: Query) -> tuple[str, ...]:
-    """Return what `PlacedRow.query_key` returns for the row of a query."""
-    return (*query.history, query.text)
-
-
 class _DistinctQueries:
     """The queries of a table, in which a query may be on several rows."""
 
@@ -193,13 +188,13 @@ class _DistinctQueries:
         self._columns = columns
         self._problems = problems
         self._may_have_labels = may_have_labels
-        self._ids_by_key: dict[tuple[str, ...], str] = {}
-        """History and text -> the query's id, if queries have no column of ids."""
-        self._keys_by_id: dict[str, tuple[str, ...]] = {}
+        self._ids_by_words: dict[tuple[str, ...], str] = {}
+        """`Query.words` -> its id, if queries have no column of ids."""
+        self._words_by_id: dict[str, tuple[str, ...]] = {}
         """The reverse, if queries have a column of ids, and labels."""
         self._excluded_by_id: dict[str, tuple[str, ...]] = {}
-        self._rows_by_key = Counter[tuple[str, ...]]()
-        """History and text -> their rows, if queries have no column of ids."""
+        self._rows_by_words = Counter[tuple[str, ...]]()
+        """`Query.words` -> its rows, if queries have no column of ids."""
         self._count_without_id = 0
 
     @property
@@ -211,7 +206,7 @@ class _DistinctQueries:
         """Add a query; False if the row is one more label of an earlier one."""
         if row.name("query_id") is None:
             is_new = self._add_without_id(query, row)
-            query_id = query.id if is_new else self._ids_by_key[_key_of(query)]
+            query_id = query.id if is_new else self._ids_by_words[query.words]
         else:
             is_new = self._add_with_id(query, row)
             query_id = query.id
@@ -231,16 +226,16 @@ class _DistinctQueries:
         has_list = row.name("relevant") is not None
         has_document = row.name("label_document") is not None
         if self._may_have_labels and (has_document or not has_list):
-            if self._keys_by_id.get(query.id) == _key_of(query):
+            if self._words_by_id.get(query.id) == query.words:
                 return False
-            self._keys_by_id[query.id] = _key_of(query)
+            self._words_by_id[query.id] = query.words
         return True
 
     def _add_without_id(self, query: Query, row: PlacedRow) -> bool:
-        self._rows_by_key[_key_of(query)] += 1
-        first_id = self._ids_by_key.get(_key_of(query))
+        self._rows_by_words[query.words] += 1
+        first_id = self._ids_by_words.get(query.words)
         if not self._may_have_labels or first_id is None:
-            self._ids_by_key[_key_of(query)] = query.id
+            self._ids_by_words[query.words] = query.id
             self._count_without_id += 1
             return True
         if not query.text.strip():
@@ -251,11 +246,11 @@ class _DistinctQueries:
 
     def note_placeholders(self) -> None:
         """Note the texts on several rows that are placeholders for queries."""
-        if not self._rows_by_key:
+        if not self._rows_by_words:
             return
-        usual_rows = median(self._rows_by_key.values())
+        usual_rows = median(self._rows_by_words.values())
         many_rows = FREQUENT_QUERY_FACTOR * max(1, usual_rows)
-        for (*_, text), rows in self._rows_by_key.items():
+        for (*_, text), rows in self._rows_by_words.items():
             is_placeholder = PLACEHOLDER_QUERY.fullmatch(text.strip()) is not None
             if rows > 1 and (is_placeholder or rows >= many_rows):
                 shown_text = text.strip()[:MAX_SHOWN_QUERY_LENGTH]

@@ -220,9 +220,9 @@ def distinct_queries(queries: Mapping[str, Query], seed: int) -> list[str]:
     """
     first_ids: dict[tuple[str, ...], str] = {}
     for query_id in sorted(queries, key=lambda query_id: shuffle_key(seed, query_id)):
-        query = queries[query_id]
-        text = " ".join(query.text.casefold().split())
-        first_ids.setdefault((*query.history, text), query_id)
+        *history, text = queries[query_id].words
+        words = (*history, " ".join(text.casefold().split()))
+        first_ids.setdefault(words, query_id)
     return list(first_ids.values())
 
 
