@@ -43,6 +43,16 @@ class Query:
     """Ids of documents that are left out of its ranking."""
 
     @property
+    def text_with_history(self) -> str:
+        """What a judge reads: the earlier turns, then the text, each on a line."""
+        return "\n".join(self.words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The earlier turns and the text, by which a query without an id is known."""
+        return (*self.history, self.text)
+
+    @property
     def unanswerable(self) -> bool:
         """Whether the field `answerable` says that no document answers it."""
         return self.fields.get("answerable", "").lower() in ("false", "0", "no")

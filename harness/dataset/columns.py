@@ -15,7 +15,7 @@ from harness.dataset.cell_paths import declared_paths
 from harness.dataset.complaint import Complaint
 from harness.dataset.delimited import MAX_SHOWN_COLUMNS
 from harness.dataset.reference import DeclaredColumn
-from harness.dataset.row import Row
+from harness.dataset.row import FIELD_OBJECTS, Row
 from harness.dataset.settings import NO_HEADER
 from harness.dataset.source import SourceLocation
 from harness.dataset.usual_names import (
@@ -250,8 +250,8 @@ def _unknown_kind(kind: str) -> Problem:
 
 
 def _is_field(column: str, cell: object) -> bool:
-    """Whether a column that has no kind holds a field, or is `metadata`: several."""
-    if column == "metadata":
+    """Whether a column that has no kind holds a field, or is an object of several."""
+    if column == "metadata" or (column in FIELD_OBJECTS and isinstance(cell, Mapping)):
         return True
     return bool(column) and isinstance(cell, str | int | float)
 

@@ -65,9 +65,7 @@ class Dataset:
     tables: tuple[ReadTable, ...] = ()
     """The tables that were read, with their columns."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Table, or folder of documents -> "row", or a format such as "Markdown" -> how
-    many.
-    """
+    """Table -> {"row": its rows}; folder of documents -> format -> its files."""
     found_column: DeclaredColumn | None = None
     """The column of labels that was found by its name, as it would be declared."""
     matched_by: Mapping[str, int] = field(default_factory=dict)

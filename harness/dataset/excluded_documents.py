@@ -37,7 +37,7 @@ def read_excluded(
     ('d1; d2',)
     """
     parsed = parse_cell(cell)
-    if parsed in (None, "") or parsed != parsed:  # NaN
+    if parsed is None:
         return ()
     elements: list[object] = [parsed]
     if isinstance(parsed, list | tuple | Set):

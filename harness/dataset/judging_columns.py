@@ -45,12 +45,10 @@ ORDER_NAMES = frozenset(
     )
 )
 """Names of columns of what orders the documents that a system returned."""
-ORDER_WORDS = frozenset(
+RANK_WORDS = frozenset(("rank", "ranking", "distance"))
+"""Words in names of what is best if it is low; of `SCORE_WORDS`, if it is high."""
+SCORE_WORDS = frozenset(
     (
-        "rank",
-        "ranking",
-        "position",
-        "distance",
         "similarity",
         "cosine",
         "score",
@@ -61,6 +59,7 @@ ORDER_WORDS = frozenset(
         "prob",
     )
 )
+ORDER_WORDS = RANK_WORDS | SCORE_WORDS | {"position"}
 """Words in the name of a column of numbers that a system computed."""
 VERDICT_NAMES = frozenset(
     (

@@ -29,7 +29,6 @@ from harness.dataset.written_values import (
     GRADE_REMEDY,
     MAX_QUOTED_LENGTH,
     parse_cell,
-    parse_flag,
     parse_grade,
     parse_judgment,
     quoted_value,
@@ -307,8 +306,7 @@ def _read_grades(cell: Mapping[Any, Any]) -> Labels | Complaint:
         if written_grade is None:
             continue
         id_ = to_nfc(str(key))
-        flag = parse_flag(written_grade)
-        grade = parse_grade(written_grade) if flag is None else flag
+        grade = parse_judgment(written_grade)
         if grade is None:
             shown_grade = repr(written_grade)[:MAX_QUOTED_LENGTH]
             problem = f"grade {shown_grade} of document {id_!r} is not a whole number"

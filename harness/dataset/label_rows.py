@@ -39,8 +39,7 @@ from harness.dataset.written_spans import read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
     parse_cell,
-    parse_flag,
-    parse_grade,
+    parse_judgment,
     quoted_value,
 )
 from retrievers.ids import document_id
@@ -53,6 +52,8 @@ NO_DOCUMENT = (
     "name it, or say that nothing answers the query: answerable = no",
 )
 """The problem of a blank label, and its remedy."""
+QueryIds = Mapping[tuple[str, ...], str]
+"""`Query.words` -> its id."""
 
 
 class GradedDocument(NamedTuple):
@@ -77,7 +78,7 @@ class GatheredLabels:
 
 
 def read_labels(
-    rows: Iterable[PlacedRow], query_ids: Mapping[str, str] | None = None
+    rows: Iterable[PlacedRow], query_ids: QueryIds | None = None
 ) -> Iterator[PlacedLabels]:
     """Yield the labels of each query.
 
@@ -90,7 +91,7 @@ def read_labels(
 
     Args:
         rows: of labels, or of queries with their labels.
-        query_ids: text -> id, of queries whose rows have no column for their id.
+        query_ids: of queries whose rows have no column for their id.
     """
     reader = _LabelReader(query_ids)
     for row in rows:
@@ -103,7 +104,7 @@ def read_labels(
 class _LabelReader:
     """Reads rows of labels one by one."""
 
-    def __init__(self, query_ids: Mapping[str, str] | None) -> None:
+    def __init__(self, query_ids: QueryIds | None) -> None:
         self._query_ids = query_ids
         self._gathered: dict[str, GatheredLabels] = {}
         self._list_locations: dict[str, SourceLocation] = {}
@@ -142,7 +143,8 @@ class _LabelReader:
         """Return the id of a row's query; None if there is none, which is a problem."""
         if self._query_ids is not None and row.name("query_id") is None:
             # A row without a text has its problem from the queries.
-            return self._query_ids.get(str(row.text_cell("query")))
+            words = row.query_words()
+            return None if words is None else self._query_ids.get(words)
         is_of_labels = row.name("label_query") is not None
         is_of_labels |= row.columns.is_declared("label_query")
         return row.id("label_query" if is_of_labels else "query_id")
@@ -267,10 +269,11 @@ def _graded_documents(row: PlacedRow, document: Any) -> list[GradedDocument]:
         grade_cells = grade_cell
     graded_documents = []
     for id_, cell in zip(documents, grade_cells, strict=True):
-        flag = parse_flag(cell)
-        grade = parse_grade(cell) if flag is None else flag
+        grade = parse_judgment(cell)
         if grade is None:
             problem = f"grade {quoted_value(grade_cell)} is not a whole number"
+            if grade_cell is None:
+                problem = "no grade is given"
             row.add_problem(problem, GRADE_REMEDY)
             return []
         graded_documents.append(GradedDocument(id_, grade))

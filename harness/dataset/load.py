@@ -88,7 +88,7 @@ def load_dataset(
     reference = _as_reference(reference)
     format_name, source = open_source(reference)
     problems = ReadProblems()
-    problems.chooses_rows = bool(reference.where)
+    problems.where_columns = frozenset(reference.where)
     queries = check_queries(source, problems)
     documents = check_documents(
         source,

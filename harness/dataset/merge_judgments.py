@@ -194,5 +194,6 @@ def note_changed_texts(
     for _, document in source.documents(ReadProblems()):
         digests = digests_by_document.get(document.id, {})
         for query_id, digest in digests.items():
-            if judged_text_digest(queries[query_id].text, document) != digest:
+            query_text = queries[query_id].text_with_history
+            if judged_text_digest(query_text, document) != digest:
                 problems.note("changed-text", f"{query_id} {document.id}")

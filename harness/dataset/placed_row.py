@@ -21,7 +21,7 @@ from harness.dataset.usual_names import (
     QUERY_KINDS,
     UNLABELLED_QUERY_KINDS,
 )
-from harness.dataset.written_values import quoted_value, read_history
+from harness.dataset.written_values import parse_cell, quoted_value, read_history
 from retrievers.ids import document_id
 from retrievers.remedy import Remedy, compose_remedy
 from retrievers.types import Document, Query
@@ -58,6 +58,10 @@ class PlacedRow(NamedTuple):
         column = self.name(kind)
         return None if column is None else self.row.value(column)
 
+    def is_blank(self, kind: str) -> bool:
+        """Whether the column of a kind is there, and nothing is in it."""
+        return self.name(kind) is not None and parse_cell(self.value(kind)) is None
+
     def add_complaint(self, complaint: Complaint) -> None:
         """Add a complaint about this row."""
         self.add_problem(complaint.problem, complaint.remedy)
@@ -66,11 +70,17 @@ class PlacedRow(NamedTuple):
         """Add a problem of this row."""
         self.problems.add(self.location, problem, remedy)
 
-    def id(self, kind: str) -> str | None:
-        """Return the id in the column of a kind; without one, add a problem."""
+    def _required_column(self, kind: str) -> str | None:
+        """Return the column of a kind; without one, add a problem."""
         column = self.name(kind)
         if column is None:
             self.add_complaint(self.columns.missing_column(kind, self.row))
+        return column
+
+    def id(self, kind: str) -> str | None:
+        """Return the id in the column of a kind; without one, add a problem."""
+        column = self._required_column(kind)
+        if column is None:
             return None
         cell = self.row.value(column)
         id_ = document_id(cell)
@@ -83,9 +93,8 @@ class PlacedRow(NamedTuple):
 
     def text(self, kind: str) -> str | None:
         """Return the text in the column of a kind; without one, add a problem."""
-        column = self.name(kind)
+        column = self._required_column(kind)
         if column is None:
-            self.add_complaint(self.columns.missing_column(kind, self.row))
             return None
         cell = self.text_cell(kind)
         if isinstance(cell, str):
@@ -117,6 +126,14 @@ class PlacedRow(NamedTuple):
             if cell is not None and not isinstance(cell, str | int | float):
                 return cell
         return "\n".join(str(cell) for cell in cells if cell not in (None, ""))
+
+    def query_words(self) -> tuple[str, ...] | None:
+        """Return the `words` of the row's query; None if it has no text."""
+        text = self.text_cell("query")
+        if not isinstance(text, str):
+            return None
+        history = read_history(self.value("history"), self.location, ReadProblems())
+        return (*history, text)
 
     def document(self) -> Document | None:
         """Return the document; without one, add a problem."""

@@ -49,8 +49,8 @@ class ReadProblems:
         """
         self.files_without_labels = set[str]()
         """Files of queries whose labels are in another file."""
-        self.chooses_rows = False
-        """Whether the reference has `where`: only rows that meet it are labels."""
+        self.where_columns = frozenset[str]()
+        """The columns of `where`, which choose the rows that are labels."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document: then it is not split at separators.
 

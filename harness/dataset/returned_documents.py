@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.dataset.check_corpus import CheckedDocuments
 from harness.dataset.choose_reader import parse_sheet_path
 from harness.dataset.columns import Columns
 from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
+from harness.dataset.judging_columns import RANK_WORDS, SCORE_WORDS
 from harness.dataset.label_lists import (
     NamesDocument,
     are_pairs,
@@ -27,13 +29,13 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
-from harness.dataset.usual_names import normalised_name
+from harness.dataset.usual_names import normalised_name, words_of_name
 from retrievers.ids import document_id
 
-RANK_NAMES = ("rank", "position", "documentposition", "documentrank", "distance")
-"""Names of columns and keys whose lowest value is best."""
-SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
-"""Names of columns and keys whose highest value is best."""
+RANK_NAMES = ("position", "documentposition", "documentrank")
+"""Names of columns and keys whose lowest value is best, besides `RANK_WORDS`."""
+SCORE_NAMES = ("documentscore", "retrievalscore", "similarityscore", "bm25score")
+"""Names of columns and keys whose highest value is best, besides `SCORE_WORDS`."""
 
 
 class _Hit(NamedTuple):
@@ -49,42 +51,63 @@ def read_returned_documents(
     """Return the documents in a column by query id, best first.
 
     They are in the order of their list, or by the rank or else the score of each, in
-    the list or else beside it. A document that occurs again keeps its best place; ids
-    that no document has are kept. A query with an empty cell has no documents. If rows
-    have no id of a query, those are left out whose text is not that of a query that is
-    searched.
+    the list or else beside it. They may be named by the field that labels name. A
+    document that occurs again keeps its best place; ids that no document has are kept.
+    A query with an empty cell has no documents. If rows have no id of a query, those
+    are left out whose text and history are not those of a query that is searched.
 
     Args:
         reference: of the data set, with its columns.
         dataset: has the queries and the documents.
         column: what a system returned: a list, or one document a row.
     """
-    documents: dict[str, list[str]] = {}
-    for query_id, hits in _read_hits(reference, dataset, column).items():
-        ordered = sorted(hits, key=lambda hit: hit.order)
-        documents[query_id] = list(dict.fromkeys(hit.document for hit in ordered))
+    documents = _read_corpus(reference, dataset)
+    ranked_ids: dict[str, list[str]] = {}
+    for query_id, hits in _read_hits(reference, dataset, column, documents).items():
+        names = [hit.document for hit in sorted(hits, key=lambda hit: hit.order)]
+        if documents.by_field:
+            matches = documents.match(names)
+            names = [
+                matches[name].document if name in matches else name for name in names
+            ]
+        ranked_ids[query_id] = list(dict.fromkeys(names))
+    return ranked_ids
+
+
+def _read_corpus(reference: DatasetReference, dataset: Dataset) -> CheckedDocuments:
+    """Return the documents, which are named as in labels."""
+    documents = CheckedDocuments(by_field=bool(reference.match))
+    for document in dataset.documents():
+        documents.known_documents.add(document.id, document.title)
+        if documents.by_field:
+            documents.add_key(document, reference.match)
     return documents
 
 
 def _read_hits(
-    reference: DatasetReference, dataset: Dataset, column: str
+    reference: DatasetReference,
+    dataset: Dataset,
+    column: str,
+    documents: CheckedDocuments,
 ) -> dict[str, list[_Hit]]:
-    """Return the documents in a column by query."""
-    ids_by_text = {query.text: query.id for query in dataset.queries}
-    document_ids = {document.id for document in dataset.documents()}
+    """Return the documents in a column by query, as they are written."""
+    ids_by_words = {query.words: query.id for query in dataset.queries}
+
+    def names_document(cell: str) -> bool:
+        return cell in documents.ids or bool(documents.match([cell]))
+
     declared = Columns(reference.columns)
     hits: dict[str, list[_Hit]] = {}
     for row in _rows_with(column, reference, dataset):
         placed_row = PlacedRow(row, declared, ReadProblems())
         query_id = document_id(placed_row.value("query_id"))
         if query_id is None:
-            query_id = ids_by_text.get(str(placed_row.text_cell("query")))
+            query_id = ids_by_words.get(placed_row.query_words() or ())
         if query_id is None:
             continue
         query_hits = hits.setdefault(query_id, [])
         row_order = _order_of(row)
-        cell_hits = _hits_in(row.value(column), document_ids.__contains__)
-        for own_order, document in cell_hits:
+        for own_order, document in _hits_in(row.value(column), names_document):
             orders = (own_order, row_order, float(len(query_hits)))
             order = next(order for order in orders if order is not None)
             query_hits.append(_Hit(order, document))
@@ -153,14 +176,18 @@ def _hits_in(
 
 
 def _order_of(row: Row) -> float | None:
-    """Return the rank in a row or an object, or its score with the sign changed."""
-    for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
-        for name, cell in row.cells.items():
-            if normalised_name(str(name)) not in names:
-                continue
-            order = _signed(cell, sign)
-            if order is not None:
-                return order
+    """Return the rank in a row or an object, or its score with the sign changed.
+
+    Of several the shortest name counts: `score` before `bm25_score`.
+    """
+    orders = ((RANK_WORDS, RANK_NAMES, 1.0), (SCORE_WORDS, SCORE_NAMES, -1.0))
+    for words, usual_names, sign in orders:
+        for name in sorted(map(str, row.cells), key=len):
+            is_order = not words.isdisjoint(words_of_name(name))
+            if is_order or normalised_name(name) in usual_names:
+                order = _signed(row.cells.get(name), sign)
+                if order is not None:
+                    return order
     return None
 
 

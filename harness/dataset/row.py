@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from harness.dataset.cell_paths import MISSING_VALUE, value_under
 from harness.dataset.source import SourceLocation
 
+FIELD_OBJECTS = ("metadata", "fields")
+"""Columns of objects whose values are fields, if they are plain."""
+
 
 class Row(NamedTuple):
     """A row of a table, or an object of JSON, with its location."""
@@ -29,29 +32,34 @@ class Row(NamedTuple):
     def value(self, path: str, missing: Any = None) -> Any:
         """Return the value in a column or under a path; `missing` if there is none.
 
+        NaN, by which pandas means an empty cell, is None.
+
         >>> row = Row(SourceLocation("q"), {"inputs": {"question": "why"}})
         >>> row.value("inputs.question"), row.has("inputs.answer")
         ('why', False)
         """
         cells = self.cells
-        if path in cells:
-            return cells[path]
-        return value_under(cells, path, missing)
+        cell = cells[path] if path in cells else value_under(cells, path, missing)
+        return None if isinstance(cell, float) and cell != cell else cell
 
     def further_fields(self, used: Iterable[str | None]) -> dict[str, str]:
-        """Return the plain values of a row, and of its `metadata`, that are not used.
+        """Return the plain values of a row that are not used.
+
+        Those in its objects `metadata` and `fields` are among them.
 
         Args:
             used: columns that are read as something else than a field.
         """
         # A column without a name is, for example, the index that pandas writes.
-        skipped = {"metadata", "", *used}
-        if "metadata" not in self.cells and self.cells.keys() <= skipped:
+        skipped = {"", *used}
+        if self.cells.keys() <= skipped:
             return {}
+        skipped.add("metadata")
         fields: dict[Any, Any] = {}
-        metadata = self.cells.get("metadata")
-        if isinstance(metadata, Mapping):
-            fields.update(metadata)
+        for column in FIELD_OBJECTS:
+            held_fields = self.cells.get(column)
+            if isinstance(held_fields, Mapping):
+                fields.update(held_fields)
         fields.update(self.cells)
         return {
             str(key): str(value)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset.row import Row
 from harness.dataset.source import SourceLocation
+from harness.dataset.written_values import message_role
 
 BULK_ACTIONS = ("index", "create")
 """The actions of a bulk request for the document on the next line."""
@@ -216,7 +217,7 @@ def _conversation_row(row: Row) -> Row | None:
         if not _is_conversation(messages):
             continue
         last = len(messages) - 1
-        while _role_of(messages[last]) not in ASKING_ROLES:
+        while message_role(messages[last]) not in ASKING_ROLES:
             last -= 1
         # The same messages may be under two keys, as one object.
         cells = {key: cell for key, cell in row.cells.items() if cell is not messages}
@@ -230,15 +231,11 @@ def _is_conversation(messages: Any) -> bool:
     """Whether a value is a conversation with a person, as in DeepEval and Ragas."""
     if not isinstance(messages, list) or not all(map(_is_message, messages)):
         return False
-    return any(_role_of(message) in ASKING_ROLES for message in messages)
+    return any(message_role(message) in ASKING_ROLES for message in messages)
 
 
 def _is_message(message: Any) -> bool:
     return isinstance(message, dict) and isinstance(message.get("content"), str)
-
-
-def _role_of(message: Any) -> Any:
-    return message.get("role", message.get("type"))
 
 
 def _group_rows(row: Row, groups: list[Any]) -> Iterator[Row]:

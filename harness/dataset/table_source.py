@@ -32,6 +32,7 @@ from harness.dataset.usual_names import (
     UNLABELLED_QUERY_KINDS,
 )
 from retrievers.errors import did_you_mean
+from retrievers.ids import document_id
 from retrievers.types import Query
 
 RowSource = Callable[[ReadProblems], Iterable[Row]]
@@ -146,11 +147,11 @@ class TableSource:
         ]
         if not any(self.columns.has_labels(row.row) for row in rows):
             return
-        query_ids: dict[str, str] = {}  # the same as those of `queries`
+        query_ids: dict[tuple[str, ...], str] = {}  # the same as those of `queries`
         for row in rows:
-            text = row.text_cell("query")
-            if row.name("query_id") is None and isinstance(text, str):
-                query_ids.setdefault(text, f"q{len(query_ids)}")
+            words = row.query_words() if row.name("query_id") is None else None
+            if words is not None:
+                query_ids.setdefault(words, f"q{len(query_ids)}")
         chosen = list_label_rows(rows, self.columns)
         label_rows = (row for row in chosen if self._must_have_labels(row))
         yield from read_labels(label_rows, query_ids or None)
@@ -159,7 +160,11 @@ class TableSource:
         """Whether a row of a query is read for labels, so that it must have some."""
         if not self.columns.has_labels(row.row) and row.value("claims"):
             return False  # claims are measured without labels
-        if all(row.value(kind) == "" for kind in ("label_document", "grade")):
+        if not isinstance(row.text_cell("query"), str):
+            return False  # a problem of the queries, and so is an id that is missing
+        if row.name("query_id") is not None and not document_id(row.value("query_id")):
+            return False
+        if all(map(row.is_blank, ("label_document", "grade"))):
             return False  # nobody has filled in the document or its grade
         if not any(map(row.value, DOCUMENT_NAMING_KINDS)) and _has_no_answer(row):
             return False
@@ -183,13 +188,13 @@ class _DistinctQueries:
         self._columns = columns
         self._problems = problems
         self._may_have_labels = may_have_labels
-        self._ids_by_text: dict[str, str] = {}
-        """Query text -> its id, if queries have no column of ids."""
-        self._texts_by_id: dict[str, str] = {}
-        """Query id -> its text, if queries have a column of ids, and labels."""
+        self._ids_by_words: dict[tuple[str, ...], str] = {}
+        """`Query.words` -> its id, if queries have no column of ids."""
+        self._words_by_id: dict[str, tuple[str, ...]] = {}
+        """The reverse, if queries have a column of ids, and labels."""
         self._excluded_by_id: dict[str, tuple[str, ...]] = {}
-        self._rows_by_text = Counter[str]()
-        """Query text -> its rows, if queries have no column of ids."""
+        self._rows_by_words = Counter[tuple[str, ...]]()
+        """`Query.words` -> its rows, if queries have no column of ids."""
         self._count_without_id = 0
 
     @property
@@ -201,7 +206,7 @@ class _DistinctQueries:
         """Add a query; False if the row is one more label of an earlier one."""
         if row.name("query_id") is None:
             is_new = self._add_without_id(query, row)
-            query_id = query.id if is_new else self._ids_by_text[query.text]
+            query_id = query.id if is_new else self._ids_by_words[query.words]
         else:
             is_new = self._add_with_id(query, row)
             query_id = query.id
@@ -221,16 +226,16 @@ class _DistinctQueries:
         has_list = row.name("relevant") is not None
         has_document = row.name("label_document") is not None
         if self._may_have_labels and (has_document or not has_list):
-            if self._texts_by_id.get(query.id) == query.text:
+            if self._words_by_id.get(query.id) == query.words:
                 return False
-            self._texts_by_id[query.id] = query.text
+            self._words_by_id[query.id] = query.words
         return True
 
     def _add_without_id(self, query: Query, row: PlacedRow) -> bool:
-        self._rows_by_text[query.text] += 1
-        first_id = self._ids_by_text.get(query.text)
+        self._rows_by_words[query.words] += 1
+        first_id = self._ids_by_words.get(query.words)
         if not self._may_have_labels or first_id is None:
-            self._ids_by_text[query.text] = query.id
+            self._ids_by_words[query.words] = query.id
             self._count_without_id += 1
             return True
         if not query.text.strip():
@@ -241,11 +246,11 @@ class _DistinctQueries:
 
     def note_placeholders(self) -> None:
         """Note the texts on several rows that are placeholders for queries."""
-        if not self._rows_by_text:
+        if not self._rows_by_words:
             return
-        usual_rows = median(self._rows_by_text.values())
+        usual_rows = median(self._rows_by_words.values())
         many_rows = FREQUENT_QUERY_FACTOR * max(1, usual_rows)
-        for text, rows in self._rows_by_text.items():
+        for (*_, text), rows in self._rows_by_words.items():
             is_placeholder = PLACEHOLDER_QUERY.fullmatch(text.strip()) is not None
             if rows > 1 and (is_placeholder or rows >= many_rows):
                 shown_text = text.strip()[:MAX_SHOWN_QUERY_LENGTH]

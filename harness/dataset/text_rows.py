@@ -166,7 +166,7 @@ def yaml_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
     """Yield the rows of YAML; every value is text, so that the id 007 stays."""
     import yaml
 
-    from harness.dataset.yaml_aliases import compose_yaml
+    from harness.dataset.yaml_nodes import compose_yaml
 
     text = decode_utf8(file.read(), SourceLocation(file.path))
     content = None

@@ -207,7 +207,7 @@ def report_unused_columns(
         declared: the columns that are declared.
         example: of the ids of documents, in words.
     """
-    declared_names = {column.column for column in declared}
+    declared_names = {column.column for column in declared} | problems.where_columns
     declared_names.update(declared_field_names(declared))
     declared_kinds = {column.kind for column in declared}
     for file, cells_by_column in problems.unused_columns.items():
@@ -255,7 +255,7 @@ def _report_events(
 ) -> None:
     """Add a problem if rows are events of several kinds, and all count as labels."""
     kinds = event_kinds(column, cells)
-    if kinds and not problems.chooses_rows:
+    if kinds and not problems.where_columns:
         problems.add(
             file,
             f"{column!r} has {kinds}, and each of these rows would be a label",

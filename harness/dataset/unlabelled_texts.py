@@ -18,7 +18,7 @@ from harness.dataset.columns import (
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import judges_documents
-from harness.dataset.written_values import parse_cell, parse_flag, parse_grade
+from harness.dataset.written_values import parse_cell, parse_judgment
 from retrievers.ids import normalise_text
 from retrievers.remedy import compose_remedy
 from retrievers.types import Document
@@ -126,7 +126,7 @@ def _flag_beside(path: str, leaves: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _is_grade(leaf: Any) -> bool:
-    return parse_flag(leaf) is not None or parse_grade(leaf) is not None
+    return parse_judgment(leaf) is not None
 
 
 def _add_question(column: _TextColumn, matched: int, problems: ReadProblems) -> None:

@@ -22,7 +22,9 @@ from retrievers.remedy import Option, Setting, compose_remedy
 
 MAX_QUOTED_LENGTH = 40
 """Characters of a value, at most, that a message shows."""
-GRADE_REMEDY = "a grade is a whole number below 2^31; 0 is judged and not relevant"
+GRADE_REMEDY = (
+    "a grade is a whole number below 2^31, or yes or no; 0 is judged and not relevant"
+)
 GRADE_LIMIT = 2**31
 """Grades are smaller than this, as `GRADE_REMEDY` says: whole numbers of 32 bits."""
 MAX_GRADE_LENGTH = 32
@@ -35,6 +37,7 @@ ARRAY_PATTERN = re.compile(
 """A list without commas, as numpy writes an array: ['d1' 'd2']."""
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: the remainder of an emoji that was cut in two."""
+INSTRUCTING_ROLES = ("system", "developer")
 MAX_NESTING = 200
 """Lists and objects within each other, at most: later steps read them recursively."""
 
@@ -292,6 +295,7 @@ def read_history(
     """Return the conversation before a query, oldest message first.
 
     A message is a text or an object with a `content`; anything else is a problem.
+    Instructions to the system are left out: they are the same in all conversations.
 
     >>> fee = {"role": "user", "content": "Is there a fee?"}
     >>> read_history([fee, "Yes."], SourceLocation("q"), ReadProblems())
@@ -301,7 +305,11 @@ def read_history(
     if messages is None:
         return ()
     if isinstance(messages, list):
-        texts = [_message_text(message) for message in messages]
+        texts = [
+            _message_text(message)
+            for message in messages
+            if message_role(message) not in INSTRUCTING_ROLES
+        ]
         if all(isinstance(text, str) for text in texts):
             return tuple(texts)
     problems.add(
@@ -314,6 +322,13 @@ def read_history(
         ),
     )
     return ()
+
+
+def message_role(message: Any) -> Any:
+    """Return who says a message of a conversation; None if that is unknown."""
+    if not isinstance(message, dict):
+        return None
+    return message.get("role", message.get("type"))
 
 
 def _message_text(message: Any) -> Any:

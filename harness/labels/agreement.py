@@ -304,7 +304,7 @@ def _compare_labellers(folder: Path) -> list[PairOfJudges]:
             labels = dataset.labels[query.id]
             if labels.labelled_by:
                 by_query = labels_by_judge.setdefault(labels.labelled_by, {})
-                by_query[*query.history, query.text] = labels
+                by_query[query.words] = labels
     compared = [
         _compare_relevant(labels_by_judge, a, b, document_count)
         for a, b in combinations(sorted(labels_by_judge), 2)

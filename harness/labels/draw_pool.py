@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from harness import records
 from harness.dataset import Dataset
 from harness.dataset.judgment import JUDGMENTS_FILE, Judgment, PairKey, read_judgments
+from harness.identity import query_identity
 from harness.labels.pool import (
     DEFAULT_POLICY,
     Pool,
@@ -65,8 +66,8 @@ def draw_pool(
 ) -> Pool:
     """Draw a pool.
 
-    With the same seed, a larger sample includes every query of a smaller one. Of
-    queries that differ only in case and white space, one is drawn.
+    With the same seed, a larger sample includes every query of a smaller one. Of equal
+    queries, one is drawn: see `distinct_queries`.
 
     Args:
         material: rankings and texts.
@@ -214,13 +215,14 @@ def _nothing_to_judge(*, has_judgments: bool) -> Problem:
 def distinct_queries(queries: Mapping[str, Query], seed: int) -> list[str]:
     """Return the ids of queries in the order of a seed, without duplicates.
 
-    Of queries that differ only in case and white space, the first one is returned: a
-    duplicate would be judged twice, and count as two queries.
+    Of queries with an equal history that differ only in case and white space, the first
+    one is returned: a duplicate would be judged twice, and count as two queries.
     """
-    first_ids: dict[str, str] = {}
+    first_ids: dict[tuple[str, ...], str] = {}
     for query_id in sorted(queries, key=lambda query_id: shuffle_key(seed, query_id)):
-        text = " ".join(queries[query_id].text.casefold().split())
-        first_ids.setdefault(text, query_id)
+        *history, text = queries[query_id].words
+        words = (*history, " ".join(text.casefold().split()))
+        first_ids.setdefault(words, query_id)
     return list(first_ids.values())
 
 
@@ -246,7 +248,7 @@ def build_pooled_queries(
     for query_id, documents in documents_by_query.items():
         known_documents = [texts[id_] for id_ in documents if id_ in texts]
         if known_documents:
-            text = material.queries[query_id].text
+            text = material.queries[query_id].text_with_history
             pooled_query = build_pooled_query(
                 query_id, text, known_documents, inclusion
             )
@@ -296,7 +298,8 @@ def collect_material(
             raise InputError(Problem(str(run.folder), problem, remedy))
         for query_id, labelled_query in run.queries.items():
             query = labelled_query.query
-            if queries.setdefault(query_id, query).text != query.text:
+            earlier = queries.setdefault(query_id, query)
+            if query_identity(earlier) != query_identity(query):
                 problem = f"has another query as {query_id!r} than {first_folder}"
                 remedy = "use results of the same queries"
                 raise InputError(Problem(str(run.folder), problem, remedy))

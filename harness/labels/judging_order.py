@@ -50,13 +50,11 @@ class JudgeSignature(NamedTuple):
     """Digest of the policy for people, or of the prompt for a model."""
 
 
-def judging_order(
-    pool: Pool, *, repeated_share: float = REPEATED_SHARE
-) -> list[OrderedPair]:
+def judging_order(pool: Pool) -> list[OrderedPair]:
     """Return the pairs of a pool in the order of judging, some of them twice.
 
     The order is query by query, so that few queries are half done if a judge stops
-    early. The share of repeated pairs is rounded up, and a hash decides which pairs;
+    early. A tenth of the pairs, rounded up, is repeated, and a hash decides which;
     each comes again after three further queries, or at the end.
     """
     pairs = round_pairs(pool, 1)
@@ -66,7 +64,7 @@ def judging_order(
         return shuffle_key(pool.drawn.seed, "again", query_id, document_id)
 
     repeats_by_query: dict[int, list[OrderedPair]] = {}
-    count = math.ceil(len(pairs) * repeated_share)
+    count = math.ceil(len(pairs) * REPEATED_SHARE)
     last_query = len(pool.queries) - 1
     for pair in sorted(pairs, key=random_key)[:count]:
         after_query = min(pair.query + REPEAT_DISTANCE, last_query)

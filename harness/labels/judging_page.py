@@ -89,14 +89,19 @@ def _answered_rows(
     pool: Pool, judgments: Sequence[Judgment]
 ) -> list[dict[str, object]]:
     """Return earlier judgments of pairs whose texts are unchanged, for the script."""
-    digests: dict[tuple[str, str], str] = {}
-    for query in pool.queries:
-        for document in query.documents:
-            digests[query.query_id, document.id] = document.digest
+    unchanged = unchanged_judgments(pool, judgments)
+    return [judgment.model_dump(mode="json") for judgment in unchanged]
+
+
+def unchanged_judgments(pool: Pool, judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Return the judgments of a pool's pairs whose texts are still the same."""
+    digests = {
+        (query.query_id, document.id): document.digest
+        for query in pool.queries
+        for document in query.documents
+    }
     return [
-        judgment.model_dump(mode="json")
-        for judgment in judgments
-        if digests.get(judgment.key) == judgment.text  # a digest, too
+        judgment for judgment in judgments if digests.get(judgment.key) == judgment.text
     ]
 
 

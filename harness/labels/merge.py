@@ -220,7 +220,9 @@ def adjudication_pool(
     Its judgments take precedence over earlier ones: its design is "adjudication".
     """
     dataset = load_dataset(reference)
-    texts_by_id = {query.id: query.text for query in dataset.stored_queries}
+    texts_by_id = {
+        query.id: query.text_with_history for query in dataset.stored_queries
+    }
     documents = dataset.texts({dispute.document_id for dispute in disputes})
     pooled_queries: list[PooledQuery] = []
     for dispute in disputes:
@@ -275,7 +277,7 @@ def _judgment_problem(
     if document is None:
         problem = "the data set has no such document: a pool of another corpus?"
         return Problem(where, problem)
-    if judgment.text != judged_text_digest(query.text, document):
+    if judgment.text != judged_text_digest(query.text_with_history, document):
         problem = "the query or the document has changed since it was judged"
         return Problem(where, problem, "make a new pool and judge it again")
     return None

@@ -90,6 +90,7 @@ class PooledQuery(StrictTable):
 
     query_id: str
     query: str
+    """Its text, below the earlier turns of its conversation."""
     inclusion: float = Field(gt=0, le=1)
     """The probability that the query is in the sample."""
     documents: tuple[PooledDocument, ...] = Field(strict=False)

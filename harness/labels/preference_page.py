@@ -73,7 +73,7 @@ def _page_data(page: PreferencePage) -> dict[str, Any]:
         list_a = [numbers[id_] for id_ in pair.a]
         list_b = [numbers[id_] for id_ in pair.b]
         sides = (list_a, list_b) if pair.a_is_left else (list_b, list_a)
-        text = pair.query.id if page.no_texts else pair.query.text
+        text = pair.query.id if page.no_texts else pair.query.text_with_history
         queries.append(
             {"id": pair.query.id, "text": text, "left": sides[0], "right": sides[1]}
         )

@@ -21,7 +21,7 @@ from harness.dataset.judging_columns import guessed_grades, orders_documents
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.row import Row
 from harness.dataset.usual_names import SCORE_NAME
-from harness.dataset.written_values import GRADE_REMEDY, parse_flag, parse_grade
+from harness.dataset.written_values import GRADE_REMEDY, parse_judgment
 from harness.english import count_of
 from harness.notebook.argument_types import check_file, check_map
 from harness.notebook.rows_in_memory import (
@@ -266,8 +266,7 @@ def _parse_id(value: Any, where: str) -> str:
 
 def _parse_grade(value: Any, document: Any, where: str) -> int:
     value = plain_cell(value)
-    flag = parse_flag(value)
-    grade = parse_grade(value) if flag is None else flag
+    grade = parse_judgment(value)
     if grade is None:
         problem = (
             f"grade {repr_in_message(value)} of document {document!r} "

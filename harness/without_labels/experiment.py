@@ -9,10 +9,10 @@ from pathlib import Path
 
 from harness.dataset import Dataset, DatasetReference
 from harness.dataset.try_folder import TRY_MARK
-from harness.experiment import load
+from harness.experiment import find_reference, load
 from harness.init.template import ExperimentDraft, NamedModel, experiment_text
 from harness.init.write_experiment import MAX_NAME_LENGTH, valid_name
-from harness.without_labels.layout import TRY_SUFFIX
+from harness.without_labels.layout import TRY_SUFFIX, TryFolder
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
@@ -96,6 +96,31 @@ def write_trial_experiment(
         with open_text_file(temporary, "w") as file:
             file.write(text)
         temporary.replace(path)
+
+
+def refuse_other_documents(folder: TryFolder) -> None:
+    """Refuse the trial of a folder that only has the same name.
+
+    Its user may have narrowed or widened the documents. What cannot be read is reported
+    where the experiment is loaded.
+
+    Raises:
+        InputError: the experiment that is there is about other documents.
+    """
+    if not folder.experiment.is_file():
+        return
+    try:
+        reference, _ = find_reference(folder.experiment)
+    except InputError:
+        return
+    if reference.scheme or not reference.documents:
+        return
+    present = (reference.folder / reference.documents).resolve()
+    named = folder.documents.resolve()
+    if not (present.is_relative_to(named) or named.is_relative_to(present)):
+        problem = f"is the trial of {present}"
+        remedy = "rename it, or try these documents in another working directory"
+        raise InputError(Problem(str(folder.path), problem, remedy))
 
 
 @contextmanager

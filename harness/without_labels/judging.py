@@ -10,7 +10,11 @@ from harness.dataset.judgment import Judgment, read_judgments
 from harness.evaluation.judging_pace import SECONDS_PER_KEY
 from harness.labels.draw_pool import PoolOptions, collect_material, draw_pool
 from harness.labels.judging_order import judging_order, pair_key
-from harness.labels.judging_page import JudgingPageOptions, write_judging_page
+from harness.labels.judging_page import (
+    JudgingPageOptions,
+    unchanged_judgments,
+    write_judging_page,
+)
 from harness.labels.merge import MergedJudgments, merge_into_dataset
 from harness.labels.pool import Pool
 from harness.records import Results
@@ -70,7 +74,7 @@ def write_trial_page(
     order = [pair_key(pool, pair) for pair in judging_order(pool)]
     judged = {
         (judgment.query_id, judgment.document_id, judgment.round)
-        for judgment in _unchanged(pool, judgments)
+        for judgment in unchanged_judgments(pool, judgments)
     }
     remaining = [key for key in order if key not in judged]
     return JudgingState(
@@ -88,18 +92,6 @@ def _draw_trial_pool(
             documents_by_query[judgment.query_id] |= {judgment.document_id}
     material = replace(material, top_documents=documents_by_query)
     return draw_pool(material, PoolOptions(depth=POOL_DEPTH, policy=TRY_POLICY))
-
-
-def _unchanged(pool: Pool, judgments: Sequence[Judgment]) -> list[Judgment]:
-    """Return the judgments of a pool's pairs whose texts are still the same."""
-    digests = {
-        (query.query_id, document.id): document.digest
-        for query in pool.queries
-        for document in query.documents
-    }
-    return [
-        judgment for judgment in judgments if digests.get(judgment.key) == judgment.text
-    ]
 
 
 def _judgments_of_main_judge(judgments: Sequence[Judgment]) -> tuple[Judgment, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.dataset import DatasetReference
+from harness.dataset.choose_reader import suggest_path
 from harness.dataset.file import Files
 from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.listing import list_files
@@ -21,7 +22,7 @@ from harness.dataset.readers.dataset_folder import (
 from harness.dataset.rows import PLAIN_TEXT_SUFFIXES
 from harness.dataset.try_folder import TRY_EXPERIMENTS, is_try_folder
 from harness.init.write_experiment import valid_name
-from retrievers.errors import InputError, Problem, nearest_word
+from retrievers.errors import InputError, Problem
 
 TRY_SUFFIX = "-try"
 QUESTIONS_FILE = "queries.jsonl"
@@ -120,12 +121,7 @@ def try_folder(documents: Path) -> TryFolder:
         InputError: the documents do not exist, or are a trial's own folder.
     """
     if not documents.exists():
-        near = ""
-        if documents.parent.is_dir():
-            near = nearest_word(
-                documents.name, (file.name for file in documents.parent.iterdir())
-            )
-        remedy = near or "name a folder of documents"
+        remedy = suggest_path(documents) or "name a folder of documents"
         noun = "file" if documents.suffix else "folder"
         raise InputError(Problem(str(documents), f"no such {noun}", remedy))
     if documents.is_dir() and is_try_folder(documents):

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File
@@ -62,29 +64,29 @@ def add_questions(stored: Sequence[Query], new: Iterable[Query]) -> list[Query]:
     A stored question keeps its id, by which labels name it, so that no label is lost. A
     new one gets the next free q1, q2, … if it has no id, a used one, or one that only
     numbers the questions of its file. Two that differ only in case and white space are
-    one.
+    one, if the same was said before them.
 
     >>> add_questions([Query("q1", "Who pays?")], [Query("", "who  pays?")])[0].id
     'q1'
     """
     questions = list(stored)
-    texts = {_normalised(question.text) for question in questions}
+    keys = set(map(_question_key, questions))
     used_ids = {question.id for question in questions}
     for question in new:
-        text = _normalised(question.text)
-        if text in texts:
+        key = _question_key(question)
+        if key in keys:
             continue
-        texts.add(text)
+        keys.add(key)
         id_ = question.id
         if not id_ or id_ in used_ids or _is_numbered(id_):
             id_ = _next_id(used_ids)
         used_ids.add(id_)
-        questions.append(Query(id_, question.text, question.fields))
+        questions.append(replace(question, id=id_))
     return questions
 
 
-def _normalised(text: str) -> str:
-    return " ".join(text.casefold().split())
+def _question_key(question: Query) -> tuple[str, ...]:
+    return (*question.history, " ".join(question.text.casefold().split()))
 
 
 def _is_numbered(id_: str) -> bool:
@@ -101,16 +103,18 @@ def _next_id(used_ids: set[str]) -> str:
 
 
 def write_questions(path: Path, questions: Iterable[Query]) -> None:
-    """Write questions, all of them or none."""
+    """Write questions with their histories and fields, all of them or none."""
     temporary = path.with_name(f"{path.name}.part")
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_text_file(temporary, "w") as file:
             for question in questions:
-                row = {
+                row: dict[str, Any] = {
                     "id": question.id,
                     "query": question.text,
                     **question.fields,
                 }
+                if question.history:
+                    row["history"] = list(question.history)
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
         temporary.replace(path)

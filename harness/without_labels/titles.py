@@ -20,6 +20,8 @@ MIN_TITLE_WORDS = 2
 MAX_TITLE_WORDS = 20
 """A longer title is a passage, not a question."""
 DOCUMENTS_FILE = "documents.jsonl"
+HEADING_MARKS = "#=* \r\t"
+"""Characters around a line that is a heading, which may belong to the title: C#."""
 MADE_FIELD = "made"
 """The field of a query that says what it was made from."""
 
@@ -99,8 +101,9 @@ def text_without_title(document: Document) -> str:
     '25 days.'
     """
     lines = document.text.split("\n")
+    title = document.title.strip(HEADING_MARKS)
     for number, line in enumerate(lines):
-        if document.title and line.strip("#=* \r\t") == document.title:
+        if title and line.strip(HEADING_MARKS) == title:
             end = number + 1
             if end < len(lines) and _is_underline(lines[end]):
                 end += 1

@@ -24,6 +24,7 @@ from harness.pipeline import run_built
 from harness.records import Results
 from harness.running.options import RunOptions
 from harness.without_labels.experiment import (
+    refuse_other_documents,
     restored_on_error,
     write_trial_experiment,
 )
@@ -108,9 +109,11 @@ def run_trial(
         next_command: what to type when everything is judged.
 
     Raises:
-        InputError: there are fewer than two documents, or the input has a problem.
+        InputError: there are fewer than two documents, the trial is one of other
+            documents, or the input has a problem.
     """
     check_folder(folder.documents)
+    refuse_other_documents(folder)
     load_language_model()  # on another core, while the questions are read
     options = options._replace(results=folder.results)
     questions = _gather_questions(folder, inputs)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from itertools import combinations
 
-import numpy as np
-
 from harness.evaluation.evaluation import Evaluation
 from harness.records import Results
-from harness.stats.differences import PairedDifferences, paired_differences
+from harness.scoring.scores import Scores
+from harness.scoring.stored_scores import stored_scores
+from harness.stats.differences import paired_differences
 from harness.stats.intervals import standard_deviation
 from harness.stats.power import detectable_effect
 
@@ -24,14 +24,15 @@ def detectable_differences(
 
     None where none would, or the scatter is unknown. Empty if nothing is undecided.
     """
+    scores = stored_scores(results)
     return {
-        name: _detectable_difference(results, evaluation, name)
+        name: _detectable_difference(scores, evaluation, name)
         for name in evaluation.queries_needed
     }
 
 
 def _detectable_difference(
-    results: Results, evaluation: Evaluation, other: str
+    scores: Scores, evaluation: Evaluation, other: str
 ) -> float | None:
     """Return the true difference from the leader that is found with power 0.80.
 
@@ -41,7 +42,9 @@ def _detectable_difference(
     """
     if evaluation.n < MIN_QUESTIONS:
         return None
-    pairs = _pair_differences(results, evaluation.measure, evaluation.leader, other)
+    mask = scores.defined(evaluation.measure, evaluation.leader, other)
+    values = scores.select_queries(mask).values[evaluation.measure]
+    pairs = paired_differences(values[evaluation.leader], values[other])
     if pairs.is_constant:
         return None
     pairs_tested = len(list(combinations(evaluation.means, 2)))
@@ -49,17 +52,3 @@ def _detectable_difference(
     effect = detectable_effect(evaluation.n, level)
     difference = standard_deviation(pairs.values) * effect
     return difference if difference < LARGEST_DIFFERENCE else None
-
-
-def _pair_differences(
-    results: Results, measure: str, a: str, b: str
-) -> PairedDifferences:
-    values: dict[str, dict[str, float]] = {a: {}, b: {}}
-    for row in results.rows("scores"):
-        if row["measure"] == measure and row["retriever"] in values:
-            values[row["retriever"]][row["query_id"]] = row["value"]
-    queries = sorted(values[a].keys() & values[b].keys())
-    return paired_differences(
-        np.array([values[a][query] for query in queries]),
-        np.array([values[b][query] for query in queries]),
-    )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import yaml
 
-from harness.dataset.yaml_aliases import compose_yaml
+from harness.dataset.yaml_nodes import compose_yaml
 from retrievers.ids import to_nfc
 from retrievers.types import Document
 
@@ -60,8 +60,8 @@ class _SurveyHead(NamedTuple):
 def parse_text_document(text: str, name: str) -> Document:
     r"""Return the document in a file.
 
-    A survey template has an id in its head; any other text has the id `name`, and the
-    title of its front matter or its first heading.
+    A survey template has id and title in its head; any other text has the id `name`,
+    and the title of its front matter, or else its first line that begins with `# `.
 
     >>> survey = "# Survey overview\n\n* ID: X1\n* Survey name: Hotels\n* Tags: a, b\n"
     >>> document = parse_text_document(survey, "file")
@@ -89,14 +89,17 @@ def parse_text_document(text: str, name: str) -> Document:
         fields["tags"] = survey.tags
     return Document(
         to_nfc(survey.id),
-        survey.title or front_matter.title,
+        survey.title,
         "\n".join(lines).strip(),
         fields,
     )
 
 
 def _read_survey_head(lines: Sequence[str]) -> _SurveyHead | None:
-    """Return the head of a survey template; None if the lines have no id."""
+    """Return the head of a survey template; None without an id and a title.
+
+    A page may have an id in a list, such as `- id: the id of the user`.
+    """
     values: dict[str, str] = {}
     id_line = 0
     for number, line in enumerate(lines):
@@ -109,11 +112,11 @@ def _read_survey_head(lines: Sequence[str]) -> _SurveyHead | None:
         values[key] = match[2].strip()
         if key == "id":
             id_line = number
-    if not values.get("id"):
+    if not values.get("id") or not values.get("title"):
         return None
     return _SurveyHead(
         values["id"],
-        values.get("title", ""),
+        values["title"],
         values.get("category", ""),
         values.get("tags", ""),
         id_line,

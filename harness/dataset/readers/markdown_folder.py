@@ -28,6 +28,7 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.labels import FIELD_SEPARATOR, label_source
 from harness.dataset.listing import list_files
 from harness.dataset.merge_lists import merge_labellers
+from harness.dataset.placed_row import PlacedRow
 from harness.dataset.query_tables import MARKDOWN_QUERIES, find_query_table
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.front_matter import parse_text_document
@@ -106,11 +107,11 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
         raise InputError(Problem("dataset.split", problem, NAMED_QUERIES))
     names = reference.queries or (MARKDOWN_QUERIES,)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
-    query_rows = partial(_query_rows, query_files)
+    columns = Columns(reference.columns)
+    query_rows = partial(_query_rows, query_files, columns)
     if not reference.queries and names[0] not in files:
         remedy = _missing_queries_remedy(reference.folder, files)
         query_rows = partial(_missing_queries, query_files[0], remedy)
-    columns = Columns(reference.columns)
     query_table = TableSource(
         document_rows=rows_of_files(),
         query_rows=query_rows,
@@ -237,15 +238,21 @@ class _LabellerRow(NamedTuple):
     """Who labelled it; "" if nobody is named."""
 
 
-def _labeller_rows(file: File, problems: ReadProblems) -> Iterator[_LabellerRow]:
+def _labeller_rows(
+    file: File, columns: Columns, problems: ReadProblems
+) -> Iterator[_LabellerRow]:
     """Yield the rows of a file; without an id, the number of a row is it: q0, q1, …."""
     for number, file_row in enumerate(read_file_rows(file, problems)):
-        cells = {"id": f"q{number}", **file_row.cells}
+        cells = dict(file_row.cells)
+        if columns.name("query_id", file_row) is None:
+            cells = {"id": f"q{number}", **cells}
         labeller = str(cells.pop(LABELLER_COLUMN, None) or "")
         yield _LabellerRow(Row(file_row.location, cells), labeller)
 
 
-def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
+def _query_rows(
+    files: Sequence[File], columns: Columns, problems: ReadProblems
+) -> Iterator[Row]:
     """Yield the rows of the files of queries.
 
     If another labeller labelled the same query, it is yielded only once.
@@ -254,11 +261,12 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
     for file in files:
         column_names: dict[str, None] = {}
         location = SourceLocation(file.path)
-        for row, labeller in _labeller_rows(file, problems):
+        for row, labeller in _labeller_rows(file, columns, problems):
             location = row.location
             column_names |= dict.fromkeys(row.cells)
             # Any value of JSON may be there; the reader reports those that are no text.
-            query = (str(row.cells["id"]), str(row.cells.get("query")))
+            id_ = PlacedRow(row, columns, problems).value("query_id")
+            query = (str(id_), str(row.cells.get("query")))
             labellers = labellers_by_query.setdefault(query, set())
             is_labelled_again = _is_other_labeller(labeller, labellers)
             labellers.add(labeller)
@@ -323,7 +331,9 @@ def _with_metadata(row: Row, problems: ReadProblems) -> Row:
         problem = "'tags' or 'fields' cannot be read"
         problems.add(row.location, problem, "a list of words; an object of strings")
         return Row(row.location, cells)
-    metadata = {key: str(field) for key, field in fields.items()}
+    held_fields = cells.get("metadata")
+    metadata = dict(held_fields) if isinstance(held_fields, dict) else {}
+    metadata |= {key: str(field) for key, field in fields.items()}
     if tags:
         metadata["tags"] = ", ".join(map(str, tags))
     if metadata:
@@ -349,7 +359,7 @@ def _labels_in_file(
 ) -> Iterator[PlacedLabels]:
     rows: list[Row] = []
     labellers: dict[str, str] = {}  # by the place of the row
-    for row, labeller in _labeller_rows(file, ReadProblems()):
+    for row, labeller in _labeller_rows(file, columns, ReadProblems()):
         labellers[str(row.location)] = labeller
         rows.append(row)
     source = TableSource(rows_of_files(), lambda _: iter(rows), None, columns)

@@ -12,6 +12,7 @@ from harness.dataset import DatasetReference, load_dataset
 from harness.dataset.dataset import Dataset
 from harness.dataset.readers.front_matter import read_front_matter
 from retrievers.errors import InputError
+from retrievers.types import Document
 from tests.support.layouts import jsonl
 
 SURVEY = """# アンケート概要
@@ -90,6 +91,26 @@ def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) 
     assert (second.title, second.text) == ("Cars", "# Cars\n\nWheels.")
     assert [query.id for query in dataset.queries] == ["q0"]
     assert dataset.labels["q0"].ranked == ("X1", "deep/er/note")
+
+
+def test_a_list_with_an_id_is_no_survey_template(tmp_path: Path) -> None:
+    page = "# User\n\n- id: the id of the user\n- tags: a list"
+    row = {"query": "what is a user", "relevant_documents": ["user.md"]}
+    [document] = markdown(tmp_path, [row], user_md=page).documents()
+    assert document == Document("user", "User", page)
+
+
+@pytest.mark.parametrize("key", ["id", "_id", "query_id", "qid"])
+@pytest.mark.parametrize("other", ["a.md", "documents.jsonl"])
+def test_queries_beside_documents_of_any_form_have_their_ids_and_fields(
+    tmp_path: Path, key, other
+) -> None:
+    text = "# A" if other == "a.md" else '{"id": "a", "text": "# A"}\n'
+    (tmp_path / other).write_text(text)
+    row = {key: "x1", "query": "what", "relevant_documents": ["a"]}
+    rows = [row | {"fields": {"lang": "de"}, "metadata": {"year": 2}}]
+    [query] = markdown(tmp_path, rows).queries
+    assert (query.id, query.fields) == ("x1", {"lang": "de", "year": "2"})
 
 
 def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
@@ -200,6 +221,7 @@ def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
             {"note": "it's", "author": "O'Neil"},
         ),
         ("summary: >-\n  two\n  lines", {"summary": "two lines"}),
+        ("by: null\nvia: ~\nword: 'null'", {"word": "null"}),
         ("seo:\n  robots: none\n  rank: 1", {"seo": "robots: none rank: 1"}),
         ("Last updated: 2026-09-01 10:00:00", {"Last updated": "2026-09-01 10:00:00"}),
     ],

@@ -606,6 +606,17 @@ def test_events_of_a_declared_kind_are_labels(kinds, relevant, tmp_path):
     assert labels.relevant == relevant
 
 
+def test_a_column_that_chooses_labels_is_not_asked_about(tmp_path):
+    documents_in(tmp_path, "a", "b")
+    jsonl(tmp_path / "queries.jsonl", [{"_id": "q", "query": "leave"}])
+    rows = [
+        {"query_id": "q", "doc_id": id_, "clicked": id_ == "a"} for id_ in ("a", "b")
+    ]
+    jsonl(tmp_path / "qrels.jsonl", rows)
+    declared = DatasetReference(tmp_path, where={"clicked": ("True",)})
+    assert load_dataset(declared).labels["q"].relevant == ("a",)
+
+
 @pytest.mark.parametrize(
     ("where", "sentence"),
     [

@@ -20,6 +20,7 @@ from harness.dataset.labels import Labels
 from harness.dataset.merge_lists import merge_lists
 from harness.dataset.reference import declared_columns
 from harness.notebook.document_values import grades_in_memory
+from retrievers.types import Reference
 from tests.support.layouts import jsonl
 from tests.support.small import ends, refusal
 
@@ -199,6 +200,103 @@ def test_returned_documents_are_read_from_any_table(
     assert returned == {"q0": ["d2", "d1"]}
 
 
+def test_returned_documents_are_split_as_labels_are(tmp_path):
+    for name in ("leave", "pay"):
+        (tmp_path / "hr").mkdir(exist_ok=True)
+        (tmp_path / "hr" / f"{name}.md").write_text(name)
+    cells = {"relevant": "pay.md, leave.md", "top": "leave.md, pay.md"}
+    jsonl(tmp_path / "queries.jsonl", two(**cells))
+    columns = declared_columns({"fields": "top"})
+    reference = DatasetReference(tmp_path, columns=columns)
+    dataset = load_dataset(reference)
+    assert dataset.labels["q0"].ranked == ("hr/pay", "hr/leave")
+    returned = read_returned_documents(reference, dataset, "top")
+    assert returned["q0"] == ["leave.md", "pay.md"]
+
+
+def test_returned_documents_are_named_by_a_field_if_labels_are(tmp_path):
+    addresses = {id_: f"http://x/{id_}" for id_ in DOCUMENTS}
+    texts = [
+        {"_id": id_, "text": id_, "url": address} for id_, address in addresses.items()
+    ]
+    jsonl(tmp_path / "corpus.jsonl", texts)
+    top = [addresses["d3"], "d2", addresses["d1"], "nowhere"]
+    jsonl(tmp_path / "queries.jsonl", two(relevant=[addresses["d1"]], top=top))
+    columns = declared_columns({"fields": "top"})
+    reference = DatasetReference(tmp_path, columns=columns, match=("url",))
+    returned = read_returned_documents(reference, load_dataset(reference), "top")
+    assert returned["q0"] == ["d3", "d2", "d1", "nowhere"]
+
+
+@pytest.mark.parametrize(
+    "words", [("yes", "no"), ("relevant", "not relevant"), ("👍", "👎"), ("Up", "down")]
+)
+def test_words_that_may_be_grades_are_read_if_they_are_declared(tmp_path, words):
+    right, wrong = words
+    rows = [
+        {"query": "what", "doc_id": "d1", "verdict": right},
+        {"query": "what", "doc_id": "d2", "verdict": wrong},
+    ]
+    declared = {"label": "doc_id"}
+    reference = asked(tmp_path, rows, columns=declared_columns(declared))
+    assert "'verdict' could hold grades" in str(refusal(load_dataset, reference))
+    columns = declared_columns({**declared, "grade": "verdict"})
+    dataset = load_dataset(asked(tmp_path, rows, columns=columns))
+    assert dataset.labels["q0"].grades == {"d1": 1, "d2": 0}
+    qrels = [[row["doc_id"], row["verdict"]] for row in rows]
+    assert read_label_list(dict(qrels), set().__contains__).grades == {"d1": 1, "d2": 0}
+
+
+def test_a_prompt_that_all_conversations_have_does_not_join_them(tmp_path):
+    rows = []
+    for subject in ("cats", "dogs"):
+        texts = ("You are kind.", f"{subject}?", "Yes.", "why?")
+        roles = ("system", "user", "assistant", "user")
+        said = zip(roles, texts, strict=True)
+        messages = [{"role": role, "content": text} for role, text in said]
+        rows.append({"messages": messages, "relevant": ["d1"]})
+    first, second = load_dataset(asked(tmp_path, rows)).queries
+    assert first.history == ("cats?", "Yes.")
+    assert first.fields["turn"] == "2"
+    assert first.fields["conversation"] != second.fields["conversation"]
+
+
+@pytest.mark.parametrize("blank", [None, "", " "])
+def test_a_row_whose_document_and_grade_are_blank_has_no_label(tmp_path, blank):
+    rows = [row | {"relevant_document": "d1", "grade": 2} for row in two()]
+    rows[1] |= {"relevant_document": blank, "grade": blank}
+    dataset = load_dataset(asked(tmp_path, rows))
+    assert [*dataset.labels] == ["q0"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"query": "what", "relevant": "d1", EMPTY}',
+        "- query: what\n  relevant: d1\n  EMPTY",
+    ],
+)
+def test_what_pandas_and_yaml_write_for_nothing_is_nothing(tmp_path, row):
+    jsonl(tmp_path / "documents.jsonl", [{"id": "d1", "text": "a"}])
+    kinds = ("reference", "history", "claims")
+    empty = ", ".join(f'"{kind}": NaN' for kind in kinds)
+    name = "queries.jsonl"
+    if row.startswith("-"):
+        empty = "\n  ".join(f"{kind}: null" for kind in kinds)
+        name = "queries.yaml"
+    (tmp_path / name).write_text(row.replace("EMPTY", empty) + "\n")
+    [query] = load_dataset(tmp_path).queries
+    assert (query.reference, query.history) == (Reference(), ())
+
+
+@pytest.mark.parametrize("cells", [{"id": None}, {"query": None}])
+def test_a_query_that_cannot_be_read_is_one_problem(tmp_path, cells):
+    rows = [row | {"id": n} for n, row in enumerate(two(relevant=["d1"]))]
+    rows[1] |= cells
+    [problem] = refusal(load_dataset, asked(tmp_path, rows)).problems
+    assert problem.occurrences == 1
+
+
 def test_labellers_name_documents_by_their_files(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.md").write_text(name)
@@ -238,6 +336,9 @@ def test_a_run_has_the_ids_that_queries_have_in_the_data_set(tmp_path):
         [["d1", 0.2], ["d3", 0.9], ["d3", 0.1]],
         [{"id": "d1", "score": 0.2}, {"id": "d3", "score": 0.9}],
         [{"id": "d1", "rank": 2}, {"id": "d3", "rank": 1}],
+        [{"id": "d1", "bm25_score": 2.5}, {"id": "d3", "bm25_score": 9.5}],
+        [{"id": "d1", "searchRank": 2}, {"id": "d3", "searchRank": 1}],
+        [{"id": "d1", "cosine_distance": 0.9}, {"id": "d3", "cosine_distance": 0.1}],
         {"d1": 1, "d2": math.nan, "d3": 2},
         [["d1", 1], ["d2", math.nan], ["d3", 2]],
         {"d1": 1, "d2": 10**400, "d3": 2},

@@ -570,6 +570,11 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "d",
         "d/queries.yaml: is not YAML: its aliases stand for more than 100 times",
     ),
+    (
+        {"d/queries.yaml": "- query: a\n  query: b\n"},
+        "d",
+        "d/queries.yaml:1: is not YAML: the key 'query' occurs twice in one object",
+    ),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     ({"d/queries.csv": GOOD}, "d --columns query=,", "there is no column ','"),
     *(
@@ -654,7 +659,7 @@ ODD_VALUES = [
             ]
         },
         "d",
-        "grade NaN is not a whole number",
+        "queries.json[0]: no grade is given",
     ),
     (
         {"queries.json": [{"id": {"x": 1}, "query": "q", "relevant_documents": ["a"]}]},

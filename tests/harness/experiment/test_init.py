@@ -459,6 +459,22 @@ def test_an_annotation_is_of_the_passage_at_its_position(tmp_path):
     assert query["relevant_documents"] == {"hr/leave": 1, "it/vpn": 1}
 
 
+def test_two_passages_of_one_document_are_one_hit_with_the_better_grade(tmp_path):
+    span: dict[str, Any] = dict(SPAN)
+    for number, (text, score) in enumerate((("red apples", 9), ("green pears", 5))):
+        document = f"retrieval.documents.{number}.document"
+        span |= {f"{document}.content": text, f"{document}.score": score}
+        note = f"annotations.{number}"
+        span |= {f"{note}.document_position": number, f"{note}.score": 2 - 2 * number}
+    layouts.jsonl(tmp_path / "traces.jsonl", [span])
+    row = {"_id": "fruit", "text": "red apples, green pears"}
+    layouts.jsonl(tmp_path / "docs.jsonl", [row])
+    assert small.ended("init", "traces.jsonl", "--documents", "docs.jsonl") == 0
+    [query] = rows("traces/queries.jsonl")
+    assert query["relevant_documents"] == {"fruit": 2}
+    assert Path("traces/production.trec").read_text().count("\n") == 1
+
+
 def test_mlflow_expectations_are_labels_and_turns_of_a_trace_are_a_cluster(tmp_path):
     for name, text in TEXTS.items():
         (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)

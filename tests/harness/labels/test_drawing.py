@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.dataset import load_dataset, parse_reference
+from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.labels.draw_pool import (
     PoolMaterial,
     PoolOptions,
@@ -22,6 +22,7 @@ from harness.labels.draw_pool import (
     read_material,
 )
 from harness.labels.judging_order import judging_order
+from harness.labels.merge import merge_into_dataset
 from harness.labels.pool import PooledQuery, pool_lines, read_pool, write_pool
 from harness.report.write import write_report
 from retrievers.errors import InputError
@@ -345,5 +346,28 @@ def test_a_tenth_comes_again_later_and_in_no_fixed_place():
         order.index(pair) > order.index(pair._replace(round=1)) for pair in again
     )
     assert len({pair.document for pair in again}) > 3
-    assert {pair.round for pair in judging_order(pool(20, 10), repeated_share=0)} == {1}
     assert order == judging_order(pool(20, 10))
+
+
+def test_a_turn_is_judged_below_the_turns_before_it(tmp_path):
+    (tmp_path / "a.md").write_text("text")
+    talks = (["Is there a fee?", "Yes."], ["Is there a discount?", "No."], [])
+    rows = [{"query": "Why?", "history": history} for history in talks]
+    (tmp_path / "queries.json").write_text(json.dumps([*rows, {"query": "why?"}]))
+    dataset = load_dataset(tmp_path)
+    queries = {query.id: query for query in dataset.queries}
+    top_documents = dict.fromkeys(queries, frozenset("a"))
+    drawn = draw_pool(PoolMaterial(dataset, queries, top_documents), PoolOptions())
+    assert sorted(query.query.casefold() for query in drawn.queries) == [
+        "is there a discount?\nno.\nwhy?",
+        "is there a fee?\nyes.\nwhy?",
+        "why?",
+    ]
+    lines = [
+        judgment(row.query_id, document.id, text=document.digest)
+        for row in drawn.queries
+        for document in row.documents
+    ]
+    judgments = write(tmp_path / "new.jsonl", lines)
+    merge_into_dataset([judgments], DatasetReference(tmp_path))
+    assert "changed-text" not in load_dataset(tmp_path).data_quality

@@ -323,6 +323,34 @@ def test_documents_may_be_a_table_or_an_archive(wiki, capsys, tmp_path):
     assert Path("corpus-try/judge.html").is_file()
 
 
+def test_turns_of_conversations_keep_what_was_said_before(wiki, capsys):
+    rows = [
+        {"query": "Why?", "history": [said]} for said in ("Fish swim.", "No rails.")
+    ]
+    Path("talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "2 questions" in told(capsys, "try", "wiki", "talks.jsonl")
+    lines = Path("wiki-try/questions/queries.jsonl").read_text().splitlines()
+    assert [json.loads(line)["history"] for line in lines] == [
+        row["history"] for row in rows
+    ]
+    assert "2 questions" in told(capsys, "try", "wiki", "talks.jsonl")
+    assert "Fish swim.\\nWhy?" in Path("wiki-try/judge.html").read_text()
+
+
+def test_a_folder_of_the_same_name_has_no_part_in_a_trial(tmp_path, capsys):
+    for place in ("a", "b"):
+        (tmp_path / place / "docs").mkdir(parents=True)
+        for number in range(2):
+            page = tmp_path / place / "docs" / f"{number}.md"
+            page.write_text(f"# Page {number} of {place}\n\ntext")
+    told(capsys, "try", "a/docs", "-q", "what is a")
+    questions = Path("docs-try/questions/queries.jsonl").read_text()
+    refused = told(capsys, "try", "b/docs", "-q", "what is b", code=2)
+    assert "docs-try: is the trial of" in refused and "rename it" in refused
+    assert Path("docs-try/questions/queries.jsonl").read_text() == questions
+    assert "1 question" in told(capsys, "try", "a/docs", "-q", "what is a")
+
+
 def test_questions_from_titles_claim_nothing(wiki, capsys):
     begun = told(capsys, "try", "wiki")
     assert "6 questions made from titles: to look at" in begun
@@ -340,6 +368,16 @@ def test_questions_from_titles_claim_nothing(wiki, capsys):
     ]
     assert differences == sorted(differences, reverse=True)
     assert "labels to give" in told(capsys, "try", "wiki", "-q", "what swims")
+
+
+def test_a_title_with_marks_of_headings_is_taken_out_of_the_text(tmp_path, capsys):
+    (tmp_path / "wiki").mkdir()
+    for name in ("C", "F"):
+        text = f"# *What is* {name}#\n\nA language, {name.lower()}."
+        (tmp_path / "wiki" / f"{name}.md").write_text(text)
+    told(capsys, "try", "wiki")
+    documents = Path("wiki-try/titles/documents.jsonl").read_text()
+    assert "What is" not in documents and "A language" in documents
 
 
 def test_a_folder_without_titles_asks_for_questions(tmp_path, capsys):
