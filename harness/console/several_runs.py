@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.console.columns import TextColumn, fit_table, text_line
 from harness.console.output import print_json, print_lines, print_to_fit, print_warnings
 from harness.console.results_text import print_results
+from harness.english import count_of
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.meter import Budget
 
@@ -273,8 +274,8 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
     columns = [TextColumn("", retrievers, left_aligned=True, wraps=True)]
     for drop_rank, (set_name, scores) in enumerate(comparison.sets.items()):
         means = [comparison.mean(set_name, retriever) for retriever in retrievers]
-        highest = max(means)
-        best_rows = frozenset(i for i, mean in enumerate(means) if mean == highest)
+        best = comparison.best_on(set_name)
+        best_rows = frozenset(i for i, name in enumerate(retrievers) if name in best)
         columns.append(
             TextColumn(
                 f"{set_name}\nn = {scores.n:,}",
@@ -284,7 +285,8 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
             )
         )
     verdict, *pair_sentences = sets_sentences(comparison, limit=len(comparison.pairs))
-    yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
+    sets = count_of(len(comparison.sets), "data set")
+    yield text_line(f"{comparison.measure} on {sets}", "bold")
     yield text_line(verdict)
     yield from fit_table(columns, width)
     yield from map(text_line, pair_sentences)

@@ -30,7 +30,7 @@ from harness.report.sections.pairs import STATE_BY_VERDICT
 from harness.report.sections.provenance import results_path
 from harness.report.templates import html_environment, render_page
 from harness.report.view import View, build_view
-from harness.stats.differences import SCORE_TOLERANCE, paired_differences
+from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean, student_interval
 from harness.stats.over_sets import MIN_SETS
 from harness.wording.dates import date_text
@@ -213,11 +213,7 @@ def _board_rows(comparison: SetsComparison, reference: str) -> Iterator[SetsRow]
     for name in comparison.ranked_retrievers:
         set_means = [comparison.mean(set_name, name) for set_name in comparison.sets]
         overall = sum(set_means) / len(set_means)
-        won = sum(
-            comparison.mean(set_name, name)
-            >= _highest_mean(comparison, set_name) - SCORE_TOLERANCE
-            for set_name in comparison.sets
-        )
+        won = sum(name in comparison.best_on(set_name) for set_name in comparison.sets)
         pair = pairs.get(name)
         if pair is None:  # the reference, with which every other has a pair
             word = "leader" if is_leader else "baseline"
@@ -315,10 +311,3 @@ def _reference(comparison: SetsComparison) -> str:
     if leader_pairs == len(comparison.ranked_retrievers) - 1:
         return leader
     return comparison.pairs[0].b
-
-
-def _highest_mean(comparison: SetsComparison, set_name: str) -> float:
-    return max(
-        comparison.mean(set_name, retriever)
-        for retriever in comparison.ranked_retrievers
-    )

@@ -203,10 +203,12 @@ def unlabelled_evidence(view: UnlabelledView) -> Evidence:
     on_page = by_pool[: max(1, MAX_PAGE_BYTES // bytes_per_query)]
     queries = tuple(_query_evidence(view, query_id, numbers) for query_id in on_page)
     count = len(view.retrievers)
-    key = "Lines join the same document."
+    key = ""
     if count > 1:
-        boxed = f"Boxed: how many of the {numeral(count)} retrievers have the document"
-        key = f"{boxed} in their first {DEFAULT_CUTOFF}. {key}"
+        key = (
+            f"Boxed: how many of the {numeral(count)} retrievers have the document in "
+            f"their first {DEFAULT_CUTOFF}. Lines join the same document."
+        )
     return Evidence(
         title=visible_text(view.results.manifest.name),
         section="where the retrievers differ",

@@ -570,11 +570,14 @@ def _signed(number: float) -> str:
 def alike_sentence(choice: SweepChoice) -> str:
     """Return which configurations may be as good as the best, and the cheapest.
 
-    None is the cheapest if several cost the same.
+    None is the cheapest if several cost the same. "" if only the default may be as good
+    and has the higher mean.
     """
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
+    if others == [choice.default] and choice.gain <= 0:
+        return ""
     names = join_names(others)
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"

@@ -99,8 +99,10 @@ def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
         return ShortVerdict("undecided", "?", "undecided", leader, words)
     worse = evaluation.shown_worse
     words = _beaten_words(worse)
-    if not worse:
-        words = f"is as good as {count_of(others, 'other')}"
+    as_good = others - len(worse)
+    if as_good:
+        equal = f"is as good as {count_of(as_good, 'other')}"
+        words = f"{equal}; {words}" if worse else equal
     return ShortVerdict("good", "●", "use", leader, words)
 
 

@@ -505,6 +505,7 @@ def test_a_choice_below_the_default_is_called_the_best_besides_it(
     assert alike_sentence(below) == (
         "a may be as good as b (the best besides bm25); a is the cheapest."
     )
+    assert not alike_sentence(replace(below, alike=("b", "bm25")))
 
 
 def test_the_board_of_a_sweep_has_the_default_first_and_its_axes_as_columns(

@@ -170,6 +170,17 @@ def test_one_retriever_without_labels_has_a_page(tmp_path):
     assert 'data-side="b"' not in page
     markdown = (results.folder / "report.md").read_text(encoding="utf-8")
     assert "overlap" not in markdown  # of no pair
+    assert "Lines join" not in page
+    assert "differ alike" not in page
+
+
+def test_a_run_without_labels_names_its_folder_in_the_next_command(tmp_path, call):
+    small.dataset(tmp_path / "data", labelled=False)
+    results = small.ran(tmp_path, name="no_labels", report=True)
+    command = f"    harness pool {results.folder.as_posix()} --"
+    assert command in (results.folder / "report.md").read_text(encoding="utf-8")
+    listed = call("report", tmp_path / "out", code=0).out
+    assert re.search(r"no_labels .* 6 .* no labels", listed)
 
 
 SETS = {"hr": None, "it": None, "law": None}

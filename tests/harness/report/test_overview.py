@@ -164,6 +164,19 @@ def test_a_run_has_the_command_that_compares_it_with_the_one_before(
     assert commands == ["harness compare out/small.1 out/small"]
 
 
+def test_a_run_by_another_measure_is_not_compared(tmp_path: Path) -> None:
+    options = harness.RunOptions(tmp_path / "out")
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    harness.run(path, options)
+    shutil.copytree(tmp_path / "out" / "small", tmp_path / "out" / "earlier")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('primary = "nDCG@3"', 'primary = "AP"'), "utf-8")
+    harness.run(path, options)
+    page = read_page(tmp_path / "out")
+    assert "other data or measure</span>" in page
+    assert "harness compare" not in page
+
+
 def test_other_queries_break_the_trend() -> None:
     days = ["2026-09-28", "2026-10-05", "2026-10-19"]
     runs = [

@@ -457,7 +457,6 @@ MEASURED = {
             (320.0, None, 20.0),
             [
                 "The latency of {1} was not measured.",
-                "Of the two that may be best, {2} is the fastest.",
                 "{1} is the cheapest: $1.00 per million queries.",
             ],
             id="priced",
@@ -722,6 +721,10 @@ def test_a_best_mean_that_two_retrievers_share_is_called_so(view):
     sentence = measures_sentence(replace(view, evaluation=evaluation))
     assert "shared on R@2" in sentence
     assert "together" not in measures_sentence(view)
+    noise = replace(leader, mean=leader.mean + 1e-15)
+    summary["R@2"] |= {view.ranked[1]: noise}
+    evaluation = view.evaluation.model_copy(update={"summary": summary})
+    assert measures_sentence(replace(view, evaluation=evaluation)) == sentence
 
 
 def test_beside_a_failed_retriever_the_interval_is_of_this_pair(view):
