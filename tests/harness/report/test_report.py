@@ -286,6 +286,8 @@ def test_the_next_look_has_its_command_on_every_first_screen(tmp_path, call):
     assert command in first_screen_html(results)
     printed = call("run", tmp_path / "small.toml", "--results", tmp_path / "out").out
     assert "! Look 1 (planned at 6, 12): level" in printed
+    refused = call("pool", results.folder, "--next-look", code=2).err
+    assert "all 6 queries are labelled (add queries to the data set" in refused
 
 
 def test_a_quoted_sentence_has_no_sign_that_latex_lacks():
