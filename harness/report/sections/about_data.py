@@ -211,14 +211,14 @@ def _measure_warnings(view: View) -> Iterator[str]:
 def _few_differences_warnings(view: View) -> Iterator[str]:
     """Pairs with intervals that are likely too short."""
     pairs = [
-        f"{row.a} and {row.b}"
+        f"between {row.a} and {row.b}"
         for row in view.comparisons[view.primary]
         if 0 < row.wins + row.losses < MIN_POWER_DIFFERENCES
     ]
     if pairs:
-        listed_pairs = pairs[:3] if len(pairs) <= 3 else [*pairs[:3], "other pairs"]
+        listed_pairs = pairs if len(pairs) <= 3 else [*pairs[:3], "in other pairs"]
         yield (
-            f"Fewer than {MIN_POWER_DIFFERENCES} queries differ between "
+            f"Fewer than {MIN_POWER_DIFFERENCES} queries differ "
             f"{join_names(listed_pairs)}: the intervals there are likely too short."
         )
 

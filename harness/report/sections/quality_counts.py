@@ -12,7 +12,9 @@ from harness.evaluation.property_slices import differs_by_query
 from harness.experiment import RelevanceConfig
 from harness.records import DatasetFacts, Manifest, RetrieverQuality
 from harness.records.facts import JudgeRecord
+from harness.report.numbers import number_text
 from harness.report.view import View
+from harness.wording.reading import QUALITY_PHRASES
 
 COUNT_PHRASES = {
     "truncated": "truncated documents",
@@ -118,10 +120,10 @@ class DatasetContents:
     """The contents of the data set."""
 
     facts: DatasetFacts
-    labels: list[float]
-    """Relevant documents per query: fewest, median, most; empty without queries."""
-    lengths: list[float]
-    """Characters per query: fewest, median, most."""
+    labels: str
+    """Relevant documents per query: "3 to 10, median 4"."""
+    lengths: str
+    """Characters per query, likewise."""
     grades: list[tuple[int, int]]
     """Grades with their numbers of labels, the highest grade first."""
     fields: list[FieldCount]
@@ -155,7 +157,11 @@ def quality_tables(view: View) -> QualityTables:
     nonzero = {kind: row for kind, row in counts.items() if any(row.values())}
     return QualityTables(
         dataset=[
-            DatasetCount(_phrase(kind), len(kind_ids), kind_ids[:MAX_LISTED_IDS])
+            DatasetCount(
+                QUALITY_PHRASES.get(kind, _phrase(kind)),
+                len(kind_ids),
+                kind_ids[:MAX_LISTED_IDS],
+            )
             for kind, kind_ids in dataset_notes.items()
         ],
         cut=COUNT_PHRASES["truncated"] in nonzero,
@@ -238,8 +244,8 @@ def describe_dataset(view: View) -> DatasetContents:
             texts_by_field.setdefault(field, []).append(str(text))
     return DatasetContents(
         facts=view.manifest.dataset,
-        labels=_min_median_max(relevant_counts),
-        lengths=_min_median_max(text_lengths),
+        labels=_range_text(relevant_counts),
+        lengths=_range_text(text_lengths),
         grades=sorted(grade_counts.items(), reverse=True)[:MAX_LISTED_GRADES],
         fields=[count_field(field, texts) for field, texts in texts_by_field.items()],
         relevance=view.resolved.relevance,
@@ -268,8 +274,14 @@ def count_field(name: str, texts: Sequence[str]) -> FieldCount:
     return FieldCount(name, values, len(counts))
 
 
-def _min_median_max(numbers: Sequence[int]) -> list[float]:
-    return np.quantile(numbers, [0, 0.5, 1]).tolist() if numbers else []
+def _range_text(numbers: Sequence[int]) -> str:
+    """Return the fewest, the most and the median, or the number that all are.
+
+    >>> _range_text([3, 10, 4]), _range_text([1, 1])
+    ('3 to 10, median 4', '1')
+    """
+    fewest, median, most = map(number_text, np.quantile(numbers, [0, 0.5, 1]))
+    return fewest if fewest == most else f"{fewest} to {most}, median {median}"
 
 
 def quality_with_parts(manifest: Manifest, retriever: str) -> RetrieverQuality:

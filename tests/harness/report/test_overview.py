@@ -202,6 +202,14 @@ def test_report_prints_the_runs(call: Call, results_folder: Path) -> None:
     assert "not listed: damaged: scores.csv: cannot be read whole" in result.err
 
 
+@pytest.mark.parametrize("option", ["--no-texts", "--explain"])
+def test_an_option_without_effect_on_a_list_is_refused(
+    call: Call, results_folder: Path, option: str
+) -> None:
+    message = call("report", results_folder, option, code=2).err
+    assert f"{option}: is for the results of one experiment" in message
+
+
 def test_report_prints_the_runs_as_json(call: Call, results_folder: Path) -> None:
     output = json.loads(call("report", results_folder, "--json").out)
     assert [run["folder"] for run in output["runs"]] == LISTED
