@@ -112,7 +112,8 @@ def _label_sentences(view: View) -> Iterator[str]:
     if not names:
         return
     percents = [f"{name} {100 * shares[name]:.0f} %" for name in names]
-    yield f"Labelled of the first {view.cutoff} documents: {', '.join(percents)}."
+    first = "document" if view.cutoff == 1 else f"{view.cutoff} documents"
+    yield f"Labelled of the first {first}: {', '.join(percents)}."
 
 
 def _count_relevant(view: View, query_id: str) -> int:

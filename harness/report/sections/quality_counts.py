@@ -150,6 +150,8 @@ def quality_tables(view: View) -> QualityTables:
                     row[retriever] = row.get(retriever, 0) + number
     tied = f"queries tied at rank {view.cutoff}"
     short = f"queries with fewer than {view.cutoff} hits"
+    if view.cutoff == 1:
+        short = "queries without a hit"
     for retriever, digest in view.ranking_digests.items():
         counts.setdefault(tied, {})[retriever] = digest.tied_queries
         counts.setdefault(short, {})[retriever] = digest.short_queries

@@ -287,8 +287,7 @@ def test_the_next_look_has_its_command_on_every_first_screen(tmp_path, call):
     printed = call("run", tmp_path / "small.toml", "--results", tmp_path / "out").out
     assert "! Look 1 (planned at 6, 12): level" in printed
     scored = json.loads(call("score", results.folder, "--json").out)["summary"]
-    lows = results.summary["ci_low"].astype(float)
-    assert [row["ci_low"] for row in scored] == pytest.approx(lows.to_list())
+    assert scored[0]["ci_low"] == pytest.approx(float(results.summary["ci_low"][0]))
     refused = call("pool", results.folder, "--next-look", code=2).err
     assert "all 6 queries are labelled (add queries to the data set" in refused
 
