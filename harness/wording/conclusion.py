@@ -570,19 +570,22 @@ def _signed(number: float) -> str:
 def alike_sentence(choice: SweepChoice) -> str:
     """Return which configurations may be as good as the best, and the cheapest.
 
-    None is the cheapest if several cost the same. "" if only the default may be as good
-    and has the higher mean.
+    None is the cheapest if several cost the same. A default with a higher mean is not
+    among them; "" if none is left.
     """
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
-    if others == [choice.default] and choice.gain <= 0:
+    is_below_default = choice.gain <= 0
+    if is_below_default:
+        others = [name for name in others if name != choice.default]
+    if not others:
         return ""
     names = join_names(others)
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"
     sentence = f"{names} may be as good as {choice.chosen}"
-    if choice.gain <= 0:  # the default is above it on the leaderboard
+    if is_below_default:
         sentence += f" (the best besides {choice.default})"
     if choice.cheapest is None:
         return f"{sentence}."

@@ -155,17 +155,9 @@ def quality_tables(view: View) -> QualityTables:
     for retriever, digest in view.ranking_digests.items():
         counts.setdefault(tied, {})[retriever] = digest.tied_queries
         counts.setdefault(short, {})[retriever] = digest.short_queries
-    dataset_notes = view.manifest.ledger.dataset
     nonzero = {kind: row for kind, row in counts.items() if any(row.values())}
     return QualityTables(
-        dataset=[
-            DatasetCount(
-                QUALITY_PHRASES.get(kind, _phrase(kind)),
-                len(kind_ids),
-                kind_ids[:MAX_LISTED_IDS],
-            )
-            for kind, kind_ids in dataset_notes.items()
-        ],
+        dataset=_dataset_counts(view.manifest.ledger.dataset),
         cut=COUNT_PHRASES["truncated"] in nonzero,
         nonzero=nonzero,
         ids={
@@ -174,6 +166,16 @@ def quality_tables(view: View) -> QualityTables:
         unjudged=unjudged_shares(view),
         claims=claims_sentence(view.manifest.judge, view.n),
     )
+
+
+def _dataset_counts(ids_by_kind: Mapping[str, Sequence[str]]) -> list[DatasetCount]:
+    """Return the counts of the data, in the words of `harness check`."""
+    return [
+        DatasetCount(
+            QUALITY_PHRASES.get(kind, _phrase(kind)), len(ids), ids[:MAX_LISTED_IDS]
+        )
+        for kind, ids in ids_by_kind.items()
+    ]
 
 
 def list_shared_ids(ids_by_retriever: Mapping[str, tuple[str, ...]]) -> list[ListedIds]:
