@@ -1,5 +1,6 @@
 """The data in sentences."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,11 +48,14 @@ class LabelSources(NamedTuple):
     """The number of queries by who judged them."""
 
     people: int
+    """Also those whose labels are in files that say nothing of who gave them."""
     model: int
     mixed: int
     """Those that people began and a model finished; they are not scored."""
     by_model_alone: bool
     """Whether no person judged any."""
+    are_known: bool
+    """Whether any label says who gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +262,14 @@ def count_label_sources(view: View) -> LabelSources | None:
     """How many queries people or models judged; None if claims decide, not labels."""
     if parse_measure(view.primary).uses_claims:
         return None
-    sources = [labelled.labels.source for labelled in view.results.queries.values()]
+    labels = [labelled.labels for labelled in view.results.queries.values()]
+    sources = Counter(
+        query_labels.source for query_labels in labels if query_labels.judged
+    )
     return LabelSources(
-        people=sources.count("people"),
-        model=sources.count("model"),
-        mixed=sources.count("mixed"),
+        people=sources["people"] + sources[""],
+        model=sources["model"],
+        mixed=sources["mixed"],
         by_model_alone=not view.settings.judged_by_people,
+        are_known=bool(sources.keys() - {""}),
     )

@@ -732,3 +732,13 @@ def test_beside_a_failed_retriever_the_interval_is_of_this_pair(view):
     failed = replace(finished[1], retriever="gone", standing="failed", mean=None)
     board = replace(view.evaluation.board, rows=(*finished, failed))
     assert "CI: this pair" in _board_note(view, board)
+
+
+def test_queries_that_only_a_model_judged_are_counted_beside_a_file_of_labels(tmp_path):
+    queries = small.dataset(tmp_path / "data") / "queries.json"
+    rows = json.loads(queries.read_text(encoding="utf-8"))
+    rows[0]["labelled_by"] = "llm:judge"
+    queries.write_text(json.dumps(rows), encoding="utf-8")
+    page = small.ran(tmp_path, report=True).folder / "report.html"
+    sentence = "People judged 5 queries, only a model 1. The tests use the queries"
+    assert sentence in page.read_text(encoding="utf-8")
