@@ -248,6 +248,7 @@ def print_compared_sets(
         as_json: whether one object is printed.
     """
     from harness.evaluation.compare_sets import compare_set_folders
+    from harness.evaluation.score_paths import missing_retriever_notes
     from harness.records.data_sets_csv import read_sets
     from harness.scoring.undeclared import undeclared_choices
 
@@ -255,7 +256,8 @@ def print_compared_sets(
     folders = [results.folder for path in paths for results in read_sets(path)]
     choices = undeclared_choices(folders, comparison.measure, declared.settings, used)
     comparison = replace(comparison, undeclared=choices)
-    notes = [*filter(None, [declared.note]), *set_notes]
+    missing_notes = missing_retriever_notes(folders)
+    notes = [*missing_notes, *filter(None, [declared.note]), *set_notes]
     print_warnings(*notes)
     if as_json:
         print_json(together=comparison.rows(), notes=notes)

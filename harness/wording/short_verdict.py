@@ -29,8 +29,10 @@ class ShortVerdict(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The name and what follows it."""
-        return f"{self.retriever} {self.words}".strip()
+        """The name and what follows it; without a name, the word."""
+        if not self.retriever:
+            return f"{self.word}: {self.words}"
+        return f"{self.retriever} {self.words}"
 
 
 NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")

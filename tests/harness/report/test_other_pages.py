@@ -256,7 +256,7 @@ def test_the_verdict_over_sets_is_one_line(means, expected):
     assert verdict.retriever == "a"
 
 
-def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path):
+def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path, call):
     names = ("x", "y")
     sets = [str(small.dataset(tmp_path / name)) for name in names]
     failing = {"name": "ours", "kind": "python", "call": "math:sqrt"}
@@ -272,7 +272,8 @@ def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path):
     assert headline in (folder / "report.html").read_text(encoding="utf-8")
     assert headline in (folder / "report.md").read_text(encoding="utf-8")
     (entry,) = list_results(tmp_path / "out").sets
-    assert entry.verdict.word == "failed"
+    assert entry.verdict.sentence.startswith("failed: ours (")
+    assert "Incomplete: without ours" in call("compare", folder).err
 
 
 def test_the_board_of_sets_has_the_mean_of_the_means(sets_folder):
