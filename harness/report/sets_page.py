@@ -27,7 +27,7 @@ from harness.report.sections.fails import (
     loss_sentence,
 )
 from harness.report.sections.pairs import STATE_BY_VERDICT
-from harness.report.sections.provenance import results_path
+from harness.report.sections.provenance import repetition_sentence, results_path
 from harness.report.templates import html_environment, render_page
 from harness.report.view import View, build_view
 from harness.stats.differences import paired_differences
@@ -164,6 +164,7 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
         "states": STATE_BY_VERDICT,
         "beyond": len(sets) >= MIN_SETS,
         "costs": _costs_by_set(sets),
+        "repetition": repetition_sentence(sets[0].manifest),
         "folders": [results_path(results) for results in sets],
         "version": sets[0].manifest.version_of("retriever-harness"),
         "lang": language_attribute(views[0].language),

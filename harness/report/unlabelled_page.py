@@ -34,7 +34,10 @@ from harness.report.query_evidence import (
     QueryEvidence,
 )
 from harness.report.sections.fails import MAX_PAGE_BYTES
-from harness.report.sections.provenance import reproducible_path
+from harness.report.sections.provenance import (
+    repetition_sentence,
+    reproducible_path,
+)
 from harness.report.templates import render_page
 from harness.report.view import document_heading
 from harness.wording.dates import date_text
@@ -119,6 +122,7 @@ def unlabelled_page(results: Results, *, shows_texts: bool = True) -> str:
         "overlaps": overlaps,
         "lang": language_attribute(data_language(results)),
         "folder": reproducible_path(results),
+        "repetition": repetition_sentence(results.manifest),
         "browser": build_query_browser(evidence, _difference_sentence(view, evidence)),
     }
     return render_page("unlabelled.html", variables, SCRIPTS)

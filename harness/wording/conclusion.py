@@ -441,7 +441,7 @@ def _baseline_headline(evaluation: Evaluation) -> str:
 
 
 def _baseline_reason(evaluation: Evaluation) -> str:
-    """Return the result of those that the headline does not name."""
+    """Return who leads, unless the headline has it alone, and who is undecided."""
     better = _better_than_baseline(evaluation)
     if not better:
         return "Nothing is shown to beat it."

@@ -28,8 +28,10 @@ from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
 from harness.wording.sets import sets_verdict
 from harness.wording.short_verdict import short_sets_verdict
+from retrievers import Function
 from tests.support import small
 from tests.support.browser import axe, complaints, needs_browser, resize, settled
+from tests.support.small_texts import TEXTS
 
 
 @pytest.fixture(scope="module")
@@ -274,6 +276,15 @@ def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path, cal
     (entry,) = list_results(tmp_path / "out").sets
     assert entry.verdict.sentence.startswith("failed: ours (")
     assert "Incomplete: without ours" in call("compare", folder).err
+
+
+@pytest.mark.parametrize("qrels", [None, {"q": [next(iter(TEXTS))]}])
+def test_a_page_names_retrievers_that_may_answer_otherwise(tmp_path, qrels):
+    own = Function(lambda query, depth: [*TEXTS][:1])
+    retrievers = {"bm25": "bm25", "ours": own}
+    results = harness.evaluate(TEXTS, {"q": "x"}, qrels, retrievers)
+    page = results.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "settings give the same rankings; ours may answer otherwise." in page
 
 
 def test_the_board_of_sets_has_the_mean_of_the_means(sets_folder):
