@@ -65,7 +65,9 @@ def read_answer_inputs(
     queries = {query.id: query for query in (*dataset.judged_queries, *dataset.queries)}
     statistics = loaded.experiment.statistics
     refuse_absent_fields(list(queries.values()), statistics.cluster, statistics.weight)
-    systems = read_systems(folder, queries.keys())
+    # Beside labelled queries, one with neither labels nor a reference is not searched.
+    unsearched = dataset.data_quality.get("unjudged-query", ())
+    systems = read_systems(folder, {*queries, *unsearched})
     measured_queries = tuple(
         query
         for query in queries.values()
@@ -82,7 +84,7 @@ def read_answer_inputs(
         loaded,
         measured_queries,
         tuple(systems),
-        ignored_queries=len(queries) - len(measured_queries),
+        ignored_queries=len(queries) + len(unsearched) - len(measured_queries),
     )
 
 

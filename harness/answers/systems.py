@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     """A system's answer to one query."""
 
     response: str = ""
-    """The response, without marks that are citations of its contexts."""
+    """The response; if it has contexts, without marks such as [1], which cite them."""
     contexts: tuple[Context, ...] = ()
 
 

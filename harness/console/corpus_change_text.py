@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.english import count_of, count_pairs, p_relation, p_text
+from harness.english import (
+    count_of,
+    count_pairs,
+    p_relation,
+    p_text,
+    with_minus_sign,
+)
 from harness.evaluation.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -68,9 +74,10 @@ def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterato
     """Yield what changed in the scores, labels and first hits of one retriever."""
     row = changed.comparison  # after minus before
     means = f"{changed.before:.3f} before, {changed.after:.3f} after"
-    gap = f"{row.mean_difference:+.3f}"
+    gap = f"{row.mean_difference:+z.3f}"
     if row.ci_low is not None and row.ci_high is not None:
-        gap += f", {row.ci_low:+.3f} to {row.ci_high:+.3f}"
+        gap += f", {row.ci_low:+z.3f} to {row.ci_high:+z.3f}"
+    gap = with_minus_sign(gap)
     outcome = _VERDICT_WORDS[changed.verdict]
     if changed.reason is not None:
         outcome += f", {changed.reason.value}"

@@ -15,10 +15,10 @@ MAX_LANGUAGES = 5
 def summary_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
     """Yield a data set in figures: sizes, languages, documents cut off, labels."""
     documents = count_of(dataset.document_count, "document")
-    sample = "all"
+    sample = "all " if dataset.document_count > 1 else ""
     if summary.sampled != dataset.document_count:
-        sample = f"a seeded sample of {summary.sampled:,} of"
-    yield f"in {sample} {documents}:"
+        sample = f"a seeded sample of {summary.sampled:,} of "
+    yield f"in {sample}{documents}:"
     tokens = summary.tokens
     quantiles = f"95 % below {tokens.percentile_95:,}; longest {tokens.longest:,}"
     yield f"  about {tokens.median:,} tokens per document ({quantiles})"

@@ -11,6 +11,7 @@ from harness.preflight.judging_plan import JudgingPlan
 from harness.preflight.plan import PlannedModel, PlanTotal, RunPlan
 from harness.preflight.service_rows import ServicePlan
 from harness.preflight.throughput import REQUEST_SECONDS
+from harness.report.numbers import number_text
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.types import Limits
 
@@ -142,11 +143,17 @@ def _service_sentence(plan: ServicePlan) -> str:
 
 
 def _rate_text(limits: Limits) -> str:
-    rates = [f"{limits.concurrency} requests of {REQUEST_SECONDS:g} s at once"]
+    """Return how much a service takes at once, and a minute.
+
+    >>> _rate_text(Limits(1, rpm=0, tpm=2e6, patience=60, tokens=8_000))
+    '1 request of 0.5 s at once, 2,000,000 tokens a minute'
+    """
+    requests = count_of(limits.concurrency, "request")
+    rates = [f"{requests} of {REQUEST_SECONDS:g} s at once"]
     if limits.rpm:
-        rates.append(f"{limits.rpm:g} requests a minute")
+        rates.append(f"{number_text(limits.rpm)} requests a minute")
     if limits.tpm:
-        rates.append(f"{limits.tpm:g} tokens a minute")
+        rates.append(f"{number_text(limits.tpm)} tokens a minute")
     return ", ".join(rates)
 
 

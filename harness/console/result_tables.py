@@ -99,10 +99,12 @@ class _MeansTable:
         self, measure: str, *, digits: int, drop_rank: int = 0
     ) -> TextColumn:
         """The means on a measure; the best are bold."""
+        from harness.scoring.scores import best_by_mean
+
         means = self._means(measure, self.order)
         values = [means.get(name) for name in self.order]
-        best = next(iter(means.values()))
-        bold_rows = [i for i, value in enumerate(values) if value == best]
+        best = best_by_mean(means, low_is_good=measure in self._low_is_good)
+        bold_rows = [i for i, name in enumerate(self.order) if name in best]
         return TextColumn(
             measure_heading(measure),
             [score_cell(value, digits) for value in values],

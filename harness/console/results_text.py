@@ -178,6 +178,7 @@ def results_lines(
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.evaluation.warning_sentences import warning_sentences
     from harness.records.staging import quoted_folder
+    from harness.wording.looks import look_sentences
     from harness.wording.verdicts import abstention_sentence
 
     if not results.scored:
@@ -189,7 +190,7 @@ def results_lines(
         evaluation,
         width=width,
         explain=explain,
-        notes=warning_sentences(evaluation.warnings),
+        notes=[*look_sentences(evaluation), *warning_sentences(evaluation.warnings)],
         head=f"{results.manifest.name} · {evaluation.measure} · {queries}",
         folder=quoted_folder(results.folder),
         costs=retriever_costs(results),
@@ -268,7 +269,8 @@ def verdict_text(
     from harness.wording.conclusion import verdict_lines
 
     verdict = verdict_lines(evaluation, complete=complete, folder=folder)
-    prefix = common_prefix([row.retriever for row in evaluation.board.rows])
+    shown_board = _shown_board(evaluation.board, explain=explain)
+    prefix = common_prefix([row.retriever for row in shown_board.rows])
 
     def shorten(sentence: str) -> str:
         # The head of the table shows the shared start of all names once.
@@ -280,7 +282,6 @@ def verdict_text(
     if explain:
         for sentence in verdict.details:
             yield text_line(shorten(sentence))
-    shown_board = _shown_board(evaluation.board, explain=explain)
     tables = leaderboard_in_letters(shown_board, width=width, costs=costs)
     yield next(tables)  # the leaderboard
     yield from _leaderboard_notes(evaluation, shown_board)

@@ -141,6 +141,8 @@ def report(
     from harness.wording.failures import failure_lines
 
     if holds_sets(results):
+        no_effect = {"--explain": explain}
+        shared.refuse_options(no_effect, "is for the results of one data set")
         from harness.console.several_runs import print_sets
         from harness.report.sets_page import write_sets_page
 
@@ -151,6 +153,8 @@ def report(
     if records.holds_results_folders(results) or any(
         map(holds_sets, results.glob("*"))
     ):
+        no_effect = {"--explain": explain, "--no-texts": no_texts}
+        shared.refuse_options(no_effect, "is for the results of one experiment")
         from harness.report.index import write_index
 
         listing = write_index(results)

@@ -44,6 +44,7 @@ def score(
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
     from harness.scoring.declared_settings import read_declared_settings
+    from harness.stats.looks import settings_at_look
     from harness.writing.evaluation_tables import summary_rows
 
     refuse_two_formats(form, as_json=as_json)
@@ -64,7 +65,8 @@ def score(
     print_warnings(*missing_retriever_notes([qrels]), *scores.notes)
     # The intervals have the level that results folders declare, as in summary.csv.
     declared = read_declared_settings(paths)
-    summary = summarize_retrievers(scores, declared.settings.level)
+    settings = settings_at_look(declared.settings, scores.n)
+    summary = summarize_retrievers(scores, settings.level)
     if by_query:
         _print_query_scores(scores, summary_rows(summary), form, as_json=as_json)
     elif as_json:

@@ -67,7 +67,7 @@ def folders_table(
         ),
         TextColumn(
             "queries",
-            [f"{manifest.dataset.scored:,}" for manifest in manifests],
+            [f"{entry.queries:,}" for entry in entries],
             drop_rank=3,
         ),
         TextColumn(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.console.columns import TextColumn, fit_table, text_line
 from harness.console.output import print_json, print_lines, print_to_fit, print_warnings
 from harness.console.results_text import print_results
+from harness.english import count_of
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.meter import Budget
 
@@ -247,6 +248,7 @@ def print_compared_sets(
         as_json: whether one object is printed.
     """
     from harness.evaluation.compare_sets import compare_set_folders
+    from harness.evaluation.score_paths import missing_retriever_notes
     from harness.records.data_sets_csv import read_sets
     from harness.scoring.undeclared import undeclared_choices
 
@@ -254,7 +256,8 @@ def print_compared_sets(
     folders = [results.folder for path in paths for results in read_sets(path)]
     choices = undeclared_choices(folders, comparison.measure, declared.settings, used)
     comparison = replace(comparison, undeclared=choices)
-    notes = [*filter(None, [declared.note]), *set_notes]
+    missing_notes = missing_retriever_notes(folders)
+    notes = [*missing_notes, *filter(None, [declared.note]), *set_notes]
     print_warnings(*notes)
     if as_json:
         print_json(together=comparison.rows(), notes=notes)
@@ -273,8 +276,8 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
     columns = [TextColumn("", retrievers, left_aligned=True, wraps=True)]
     for drop_rank, (set_name, scores) in enumerate(comparison.sets.items()):
         means = [comparison.mean(set_name, retriever) for retriever in retrievers]
-        highest = max(means)
-        best_rows = frozenset(i for i, mean in enumerate(means) if mean == highest)
+        best = comparison.best_on(set_name)
+        best_rows = frozenset(i for i, name in enumerate(retrievers) if name in best)
         columns.append(
             TextColumn(
                 f"{set_name}\nn = {scores.n:,}",
@@ -284,7 +287,8 @@ def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[Renderable
             )
         )
     verdict, *pair_sentences = sets_sentences(comparison, limit=len(comparison.pairs))
-    yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
+    sets = count_of(len(comparison.sets), "data set")
+    yield text_line(f"{comparison.measure} on {sets}", "bold")
     yield text_line(verdict)
     yield from fit_table(columns, width)
     yield from map(text_line, pair_sentences)

@@ -131,7 +131,7 @@ def fastest_of(costs: Mapping[str, RetrieverCost]) -> str | None:
     retriever's is, or if there is only one.
 
     Args:
-        costs: of retrievers with a measured latency.
+        costs: of retrievers; one without a measured latency may be the fastest.
     """
     for name, cost in costs.items():
         others = [other for other_name, other in costs.items() if other_name != name]

@@ -12,7 +12,7 @@ from harness.evaluation.compare import family_pairs
 from harness.evaluation.verdict import Verdict
 from harness.records import RetrieverFailure
 from harness.records.data_sets_csv import SET_COLUMN_PREFIX, SETS_COLUMNS
-from harness.scoring.scores import Scores, order_by_mean
+from harness.scoring.scores import Scores, best_by_mean, order_by_mean
 from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import SCORE_TOLERANCE, Floats
 from harness.stats.intervals import mean
@@ -123,6 +123,11 @@ class SetsComparison:
     def mean(self, name: str, retriever: str) -> float:
         """The mean of a retriever on one set."""
         return self.sets[name].mean(self.measure, retriever)
+
+    def best_on(self, name: str) -> tuple[str, ...]:
+        """The retrievers with the highest mean on one set."""
+        means = {retriever: self.mean(name, retriever) for retriever in self.retrievers}
+        return best_by_mean(means)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of data_sets.csv."""

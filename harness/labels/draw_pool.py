@@ -142,6 +142,8 @@ def _sample_for_look(material: PoolMaterial, candidates: Sequence[str]) -> _Quer
     if not unlabelled:
         problem = f"all {population:,} queries are labelled"
         remedy = "harness run shows the verdict"
+        if population < look:
+            remedy = "add queries to the data set, and run it again"
         raise InputError(Problem("--next-look", problem, remedy))
     size = min(len(labelled) + missing, population)
     return _QuerySample([*labelled, *unlabelled], len(labelled), size)

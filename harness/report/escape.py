@@ -3,6 +3,7 @@
 import html
 import re
 
+from harness.english import SUPERSCRIPT_DIGITS
 from harness.pages import visible_text
 from harness.records import escape_cell
 
@@ -21,6 +22,13 @@ LATEX_ESCAPES = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "'": r"\textquotesingle{}",
+    # pdfLaTeX does not know these signs of numbers.
+    "×": r"\texttimes{}",
+    "\N{MINUS SIGN}": r"\textminus{}",
+    **{
+        chr(sign): rf"\textsuperscript{{{chr(plain)}}}"
+        for plain, sign in SUPERSCRIPT_DIGITS.items()
+    },
 }
 
 

@@ -276,7 +276,8 @@ def index_headline(verdicts: Sequence[ShortVerdict]) -> IndexHeadline:
     winners = sum(verdict.word == "use" for verdict in verdicts)
     total = len(verdicts)
     verb = "has" if winners <= 1 else "have"
-    winner_count = capital_numeral(winners) if winners else "None"
+    none = "Neither" if total == 2 else "None"
+    winner_count = capital_numeral(winners) if winners else none
     headline = f"{winner_count} of {numeral(total)} experiments {verb} a winner"
     if total == 1:
         headline = _single_headline(verdicts[0])

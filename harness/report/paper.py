@@ -88,7 +88,7 @@ def latex_tables(view: View) -> list[ReportFile]:
         ],
         "letters": retriever_letters(view),
         "marks": {measure: beaten_letters(view, measure) for measure in measures},
-        "best": {measure: _highest_mean(view, measure) for measure in measures},
+        "best": {measure: view.best_retrievers(measure) for measure in measures},
         "other_counts": _other_counts(view),
     }
     tables = ["leaderboard", "describe"]
@@ -119,17 +119,11 @@ def _latex_environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "counted": count_of,
-        "score": score_text,
         "number": _latex_number,
         "p": _latex_p,
         "verdict": verdict_cell,
     }
     return environment
-
-
-def _highest_mean(view: View, measure: str) -> str:
-    means = [row.mean for row in view.evaluation.summary[measure].values()]
-    return score_text(max(means))
 
 
 def _other_counts(view: View) -> list[str]:

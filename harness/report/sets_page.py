@@ -27,10 +27,10 @@ from harness.report.sections.fails import (
     loss_sentence,
 )
 from harness.report.sections.pairs import STATE_BY_VERDICT
-from harness.report.sections.provenance import results_path
+from harness.report.sections.provenance import repetition_sentence, results_path
 from harness.report.templates import html_environment, render_page
 from harness.report.view import View, build_view
-from harness.stats.differences import SCORE_TOLERANCE, paired_differences
+from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean, student_interval
 from harness.stats.over_sets import MIN_SETS
 from harness.wording.dates import date_text
@@ -164,6 +164,7 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
         "states": STATE_BY_VERDICT,
         "beyond": len(sets) >= MIN_SETS,
         "costs": _costs_by_set(sets),
+        "repetition": repetition_sentence(sets[0].manifest),
         "folders": [results_path(results) for results in sets],
         "version": sets[0].manifest.version_of("retriever-harness"),
         "lang": language_attribute(views[0].language),
@@ -213,11 +214,7 @@ def _board_rows(comparison: SetsComparison, reference: str) -> Iterator[SetsRow]
     for name in comparison.ranked_retrievers:
         set_means = [comparison.mean(set_name, name) for set_name in comparison.sets]
         overall = sum(set_means) / len(set_means)
-        won = sum(
-            comparison.mean(set_name, name)
-            >= _highest_mean(comparison, set_name) - SCORE_TOLERANCE
-            for set_name in comparison.sets
-        )
+        won = sum(name in comparison.best_on(set_name) for set_name in comparison.sets)
         pair = pairs.get(name)
         if pair is None:  # the reference, with which every other has a pair
             word = "leader" if is_leader else "baseline"
@@ -315,10 +312,3 @@ def _reference(comparison: SetsComparison) -> str:
     if leader_pairs == len(comparison.ranked_retrievers) - 1:
         return leader
     return comparison.pairs[0].b
-
-
-def _highest_mean(comparison: SetsComparison, set_name: str) -> float:
-    return max(
-        comparison.mean(set_name, retriever)
-        for retriever in comparison.ranked_retrievers
-    )

@@ -165,6 +165,7 @@ def text_environment(escape_value: Any) -> jinja2.Environment:
         for filter_name, function in TEMPLATE_FILTERS.items()
     }
     environment.filters["shortened"] = shorten_text
+    environment.filters["code"] = _code_line
     return environment
 
 
@@ -207,6 +208,14 @@ def _show_invisible(value: Any) -> Any:
 def trusted_markup(code: str) -> Markup:
     """Our own text, or a drawing whose text is escaped: not escaped again."""
     return Markup(code)  # noqa: S704
+
+
+def _code_line(text: str) -> Markup:
+    """Return a text for an indented block of Markdown, where an escape would be read.
+
+    It is one line: in the next, the block would be over.
+    """
+    return trusted_markup(visible_text(text).replace("\n", " "))
 
 
 def _call_trusted(function: Any, *arguments: Any) -> Markup:

@@ -34,7 +34,10 @@ from harness.report.query_evidence import (
     QueryEvidence,
 )
 from harness.report.sections.fails import MAX_PAGE_BYTES
-from harness.report.sections.provenance import reproducible_path
+from harness.report.sections.provenance import (
+    repetition_sentence,
+    reproducible_path,
+)
 from harness.report.templates import render_page
 from harness.report.view import document_heading
 from harness.wording.dates import date_text
@@ -119,6 +122,7 @@ def unlabelled_page(results: Results, *, shows_texts: bool = True) -> str:
         "overlaps": overlaps,
         "lang": language_attribute(data_language(results)),
         "folder": reproducible_path(results),
+        "repetition": repetition_sentence(results.manifest),
         "browser": build_query_browser(evidence, _difference_sentence(view, evidence)),
     }
     return render_page("unlabelled.html", variables, SCRIPTS)
@@ -203,10 +207,12 @@ def unlabelled_evidence(view: UnlabelledView) -> Evidence:
     on_page = by_pool[: max(1, MAX_PAGE_BYTES // bytes_per_query)]
     queries = tuple(_query_evidence(view, query_id, numbers) for query_id in on_page)
     count = len(view.retrievers)
-    key = "Lines join the same document."
+    key = ""
     if count > 1:
-        boxed = f"Boxed: how many of the {numeral(count)} retrievers have the document"
-        key = f"{boxed} in their first {DEFAULT_CUTOFF}. {key}"
+        key = (
+            f"Boxed: how many of the {numeral(count)} retrievers have the document in "
+            f"their first {DEFAULT_CUTOFF}. Lines join the same document."
+        )
     return Evidence(
         title=visible_text(view.results.manifest.name),
         section="where the retrievers differ",

@@ -21,7 +21,7 @@ from harness.report.escape import shorten_text
 from harness.report.language import data_language
 from harness.report.names import MeasureName, measure_names
 from harness.report.ranking_digests import RankingDigest, read_ranking_digests
-from harness.scoring.scores import Scores
+from harness.scoring.scores import Scores, best_by_mean
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
@@ -145,6 +145,11 @@ class View:
     def mean(self, measure: str, retriever: str) -> float:
         """The (weighted) mean over the queries with a score; NaN without any."""
         return self.scores.mean(measure, retriever)
+
+    def best_retrievers(self, measure: str) -> tuple[str, ...]:
+        """The retrievers with the highest mean on a measure."""
+        rows = self.evaluation.summary[measure].items()
+        return best_by_mean({name: row.mean for name, row in rows})
 
     def with_short_names(self, sentence: str) -> str:
         """Return a sentence with the short name of the measure that it names.

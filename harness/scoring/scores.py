@@ -362,6 +362,20 @@ def widest_range(tables: Iterable[Scores], measure: str) -> ValueRange | None:
     return max(bounded, key=lambda bounds: bounds.span, default=None)
 
 
+def best_by_mean(
+    means: Mapping[str, float], *, low_is_good: bool = False
+) -> tuple[str, ...]:
+    """Return the names with the best mean; only float noise separates several.
+
+    >>> best_by_mean({"a": 0.3, "b": 0.1 + 0.2, "c": 0.1})
+    ('a', 'b')
+    """
+    ordered = order_by_mean(means, low_is_good=low_is_good)
+    best = next(iter(ordered.values()))
+    tolerance = SCORE_TOLERANCE * max(1.0, abs(best))
+    return tuple(name for name in ordered if abs(ordered[name] - best) <= tolerance)
+
+
 def order_by_mean(
     means: Mapping[str, float], *, low_is_good: bool = False
 ) -> dict[str, float]:

@@ -441,7 +441,7 @@ def _baseline_headline(evaluation: Evaluation) -> str:
 
 
 def _baseline_reason(evaluation: Evaluation) -> str:
-    """Return the result of those that the headline does not name."""
+    """Return who leads, unless the headline has it alone, and who is undecided."""
     better = _better_than_baseline(evaluation)
     if not better:
         return "Nothing is shown to beat it."
@@ -570,16 +570,22 @@ def _signed(number: float) -> str:
 def alike_sentence(choice: SweepChoice) -> str:
     """Return which configurations may be as good as the best, and the cheapest.
 
-    None is the cheapest if several cost the same.
+    None is the cheapest if several cost the same. A default with a higher mean is not
+    among them; "" if none is left.
     """
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
+    is_below_default = choice.gain <= 0
+    if is_below_default:
+        others = [name for name in others if name != choice.default]
+    if not others:
+        return ""
     names = join_names(others)
     if len(others) > MAX_ALIKE_NAMES:
         names = f"{len(others)} other configurations"
     sentence = f"{names} may be as good as {choice.chosen}"
-    if choice.gain <= 0:  # the default is above it on the leaderboard
+    if is_below_default:
         sentence += f" (the best besides {choice.default})"
     if choice.cheapest is None:
         return f"{sentence}."

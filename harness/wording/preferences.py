@@ -51,7 +51,8 @@ def total_sentences(totals: PreferenceTotals) -> list[str]:
     """
     p = short_p_text(totals.p)
     relation = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
-    counts = f"{totals.for_leader} of {totals.decided} prefer {totals.leader}"
+    verb = "prefers" if totals.for_leader == 1 else "prefer"
+    counts = f"{totals.for_leader} of {totals.decided} {verb} {totals.leader}"
     if not totals.decided:
         counts = "no query has a preference"
     sentences = [f"{counts}, {totals.same} the same: p {relation} (exact sign test)"]

@@ -16,7 +16,6 @@ from harness.english import (
     with_minus_sign,
 )
 from harness.evaluation.verdict import Verdict
-from harness.stats.differences import SCORE_TOLERANCE
 from harness.stats.over_sets import MIN_SETS
 from harness.wording.failures import failure_summary
 from harness.wording.numerals import capital_numeral, numeral
@@ -116,7 +115,7 @@ def leads_sentence(comparison: SetsComparison) -> str:
     """Return on how many data sets each retriever has the highest mean."""
     counts: dict[str, int] = {}
     for retriever in comparison.ranked_retrievers:
-        leads = sum(_leads_on(retriever, name, comparison) for name in comparison.sets)
+        leads = sum(retriever in comparison.best_on(name) for name in comparison.sets)
         if leads:
             counts[retriever] = leads
     sets = len(comparison.sets)
@@ -149,12 +148,6 @@ def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
     if len(comparison.sets) < MIN_SETS:
         sentences.append(few_sets_note(len(comparison.sets)))
     return sentences
-
-
-def _leads_on(retriever: str, set_name: str, comparison: SetsComparison) -> bool:
-    """Whether a retriever has the highest mean on a data set."""
-    highest = max(comparison.mean(set_name, other) for other in comparison.retrievers)
-    return comparison.mean(set_name, retriever) >= highest - SCORE_TOLERANCE
 
 
 def _clearest_first(pair: PairOnSets) -> tuple[bool, float]:

@@ -29,8 +29,10 @@ class ShortVerdict(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The name and what follows it."""
-        return f"{self.retriever} {self.words}".strip()
+        """The name and what follows it; without a name, the word."""
+        if not self.retriever:
+            return f"{self.word}: {self.words}"
+        return f"{self.retriever} {self.words}"
 
 
 NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
@@ -39,16 +41,12 @@ NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
 def short_verdict(evaluation: Evaluation) -> ShortVerdict:
     """Return the verdict of a run in one line."""
     verdict = _verdict_without_pairs(evaluation)
-    if verdict is None and _may_claim(evaluation):
+    if verdict is None and evaluation.settings.judged_by_people:
         if evaluation.sweep is not None:
             verdict = _sweep_verdict(evaluation.sweep)
         elif evaluation.baseline:
             verdict = _baseline_verdict(evaluation)
     return verdict or _leader_verdict(evaluation)
-
-
-def _may_claim(evaluation: Evaluation) -> bool:
-    return evaluation.settings.judged_by_people and not evaluation.undeclared
 
 
 def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
@@ -60,11 +58,9 @@ def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
         return _alone_verdict(leader)
     worse = tuple(shown_worse(comparison, leader))
     undecided = [name for name in others if name not in worse]
-    if undecided or comparison.undeclared:
-        words = "leads on average"
-        if undecided:
-            rivals = _rival_words(undecided, len(others))
-            words = f"{words}; {rivals} may be as good"
+    if undecided:
+        rivals = _rival_words(undecided, len(others))
+        words = f"leads on average; {rivals} may be as good"
         return ShortVerdict("undecided", "?", "undecided", leader, words)
     words = f"{_beaten_words(worse)} on average"
     return ShortVerdict("good", "●", "use", leader, words)
@@ -94,13 +90,15 @@ def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
     leader = evaluation.leader
     others = len(evaluation.others)
     undecided = list(evaluation.queries_needed)
-    if undecided or not _may_claim(evaluation):
+    if undecided:
         words = f"leads; {_rival_words(undecided, others)} may be as good"
         return ShortVerdict("undecided", "?", "undecided", leader, words)
     worse = evaluation.shown_worse
     words = _beaten_words(worse)
-    if not worse:
-        words = f"is as good as {count_of(others, 'other')}"
+    as_good = others - len(worse)
+    if as_good:
+        equal = f"is as good as {count_of(as_good, 'other')}"
+        words = f"{equal}; {words}" if worse else equal
     return ShortVerdict("good", "●", "use", leader, words)
 
 

@@ -395,11 +395,12 @@ def ceiling_sentences(ceilings: Ceilings, mean: float) -> list[str]:
         ceilings: of a run.
         mean: the best mean of a single retriever.
     """
+    hits = "hits" if ceilings.cutoff == 1 else f"{ceilings.cutoff} hits"
     union = percent_text(ceilings.union_recall, digits=2)
     alone = percent_text(ceilings.best_recall, digits=2)
     return [
         f"The best retriever of each query would score {ceilings.best_per_query:.3f} "
         f"(leader: {mean:.3f}), partly by chance.",
-        f"All first {ceilings.cutoff} hits together contain {union} % of a query's "
+        f"All first {hits} together contain {union} % of a query's "
         f"relevant documents on average; the best retriever's {alone} %.",
     ]

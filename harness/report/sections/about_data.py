@@ -1,5 +1,6 @@
 """The data in sentences."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,11 +48,14 @@ class LabelSources(NamedTuple):
     """The number of queries by who judged them."""
 
     people: int
+    """Also those whose labels are in files that say nothing of who gave them."""
     model: int
     mixed: int
     """Those that people began and a model finished; they are not scored."""
     by_model_alone: bool
     """Whether no person judged any."""
+    are_known: bool
+    """Whether any label says who gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,8 @@ def _label_sentences(view: View) -> Iterator[str]:
     if not names:
         return
     percents = [f"{name} {100 * shares[name]:.0f} %" for name in names]
-    yield f"Labelled of the first {view.cutoff} documents: {', '.join(percents)}."
+    first = "document" if view.cutoff == 1 else f"{view.cutoff} documents"
+    yield f"Labelled of the first {first}: {', '.join(percents)}."
 
 
 def _count_relevant(view: View, query_id: str) -> int:
@@ -211,14 +216,14 @@ def _measure_warnings(view: View) -> Iterator[str]:
 def _few_differences_warnings(view: View) -> Iterator[str]:
     """Pairs with intervals that are likely too short."""
     pairs = [
-        f"{row.a} and {row.b}"
+        f"between {row.a} and {row.b}"
         for row in view.comparisons[view.primary]
         if 0 < row.wins + row.losses < MIN_POWER_DIFFERENCES
     ]
     if pairs:
-        listed_pairs = pairs[:3] if len(pairs) <= 3 else [*pairs[:3], "other pairs"]
+        listed_pairs = pairs if len(pairs) <= 3 else [*pairs[:3], "in other pairs"]
         yield (
-            f"Fewer than {MIN_POWER_DIFFERENCES} queries differ between "
+            f"Fewer than {MIN_POWER_DIFFERENCES} queries differ "
             f"{join_names(listed_pairs)}: the intervals there are likely too short."
         )
 
@@ -257,10 +262,14 @@ def count_label_sources(view: View) -> LabelSources | None:
     """How many queries people or models judged; None if claims decide, not labels."""
     if parse_measure(view.primary).uses_claims:
         return None
-    sources = [labelled.labels.source for labelled in view.results.queries.values()]
+    labels = [labelled.labels for labelled in view.results.queries.values()]
+    sources = Counter(
+        query_labels.source for query_labels in labels if query_labels.judged
+    )
     return LabelSources(
-        people=sources.count("people"),
-        model=sources.count("model"),
-        mixed=sources.count("mixed"),
+        people=sources["people"] + sources[""],
+        model=sources["model"],
+        mixed=sources["mixed"],
         by_model_alone=not view.settings.judged_by_people,
+        are_known=bool(sources.keys() - {""}),
     )

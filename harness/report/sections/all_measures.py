@@ -60,21 +60,14 @@ def _rows(view: View) -> tuple[MeasuresRow, ...]:
     letters = retriever_letters(view)
     cells: dict[str, list[MeanCell]] = {name: [] for name in view.ranked}
     for measure in view.measures:
-        best = best_mean(view, measure)
+        best = view.best_retrievers(measure)
         beaten = beaten_letters(view, measure)
         for name in view.ranked:
             summary = view.evaluation.summary[measure].get(name)
-            is_best = summary is not None and summary.mean == best
-            cells[name].append(MeanCell(summary, is_best, beaten[name]))
+            cells[name].append(MeanCell(summary, name in best, beaten[name]))
     return tuple(
         MeasuresRow(name, letters[name], tuple(cells[name])) for name in view.ranked
     )
-
-
-def best_mean(view: View, measure: str) -> float:
-    """The highest mean on a measure."""
-    means = [row.mean for row in view.evaluation.summary[measure].values()]
-    return max(means)
 
 
 def measures_sentence(view: View) -> str:
@@ -87,18 +80,10 @@ def measures_sentence(view: View) -> str:
     measures_by_winner: dict[str, list[str]] = {}
     shared: list[str] = []
     for measure in view.measures:
-        best = best_mean(view, measure)
-        winner = next(
-            name
-            for name, row in view.evaluation.summary[measure].items()
-            if row.mean == best
-        )
-        leader_row = view.evaluation.summary[measure].get(leader)
-        if leader_row is not None and leader_row.mean == best:
-            winner = leader
-            means = [row.mean for row in view.evaluation.summary[measure].values()]
-            if means.count(best) > 1:
-                shared.append(view.names[measure].short)
+        best = view.best_retrievers(measure)
+        winner = leader if leader in best else best[0]
+        if winner == leader and len(best) > 1:
+            shared.append(view.names[measure].short)
         measures_by_winner.setdefault(winner, []).append(view.names[measure].short)
     led = len(measures_by_winner.pop(leader, ()))
     sentence = f"{leader} has the best mean on {led} of {len(view.measures)} measures"

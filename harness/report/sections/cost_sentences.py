@@ -30,7 +30,7 @@ def cost_sentences(view: View) -> list[str]:
 
 
 def _latency_sentences(view: View, costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
-    timed = {name: costs[name] for name in view.ranked if costs[name].p95 is not None}
+    timed = [name for name in view.ranked if costs[name].p95 is not None]
     if not timed:
         if any(cost.is_cached for cost in costs.values()):
             yield from unmeasured_latency_sentences(costs)
@@ -39,43 +39,44 @@ def _latency_sentences(view: View, costs: Mapping[str, RetrieverCost]) -> Iterat
         return
     yield from unmeasured_latency_sentences({name: costs[name] for name in view.ranked})
     if len(timed) > 1:
-        yield from _fastest_sentence(view, timed)
+        yield from _fastest_sentence(view, costs)
     measured_at = max(cost.measured_at for cost in costs.values())
     if measured_at and measured_at[:10] != view.manifest.started[:10]:
         yield f"Latencies were measured on {date_text(measured_at)}."
 
 
-def _fastest_sentence(view: View, timed: Mapping[str, RetrieverCost]) -> Iterator[str]:
-    """Yield which retriever is the fastest beyond the spread of the times."""
+def _fastest_sentence(view: View, costs: Mapping[str, RetrieverCost]) -> Iterator[str]:
+    """Yield which retriever is the fastest beyond the spread of the times.
+
+    None is if a latency among theirs was not measured.
+    """
     evaluation = view.evaluation
-    leader = evaluation.leader
-    candidates = [
-        name for name in timed if name not in evaluation.shown_worse or name == leader
-    ]
+    candidates = [name for name in view.ranked if name not in evaluation.shown_worse]
     if len(candidates) > 1:
-        fastest = fastest_of({name: timed[name] for name in candidates})
+        fastest = fastest_of({name: costs[name] for name in candidates})
         if fastest is not None:
             number = numeral(len(candidates))
             yield f"Of the {number} that may be best, {fastest} is the fastest."
         return
-    if leader in timed:
-        yield from _leader_speed_sentence(view, timed)
+    if costs[evaluation.leader].p95 is not None:
+        yield from _leader_speed_sentence(view, costs)
 
 
 def _leader_speed_sentence(
-    view: View, timed: Mapping[str, RetrieverCost]
+    view: View, costs: Mapping[str, RetrieverCost]
 ) -> Iterator[str]:
     """Yield how the leader's speed compares with that of the fastest."""
     evaluation = view.evaluation
     leader = evaluation.leader
-    if fastest_of(timed) == leader:
+    if fastest_of({name: costs[name] for name in view.ranked}) == leader:
         yield f"{leader} is also the fastest."
         return
-    fastest = min(timed, key=lambda name: timed[name].p95 or 0.0)
-    if not is_clearly_faster(timed[fastest], timed[leader]):
+    times = {name: cost.p95 for name, cost in costs.items() if cost.p95 is not None}
+    fastest = min(view.ranked, key=lambda name: times.get(name, math.inf))
+    if not is_clearly_faster(costs[fastest], costs[leader]):
         return
     gap = abs(evaluation.means[leader] - evaluation.means[fastest])
-    ratio = (timed[leader].p95 or 0.0) / (timed[fastest].p95 or math.inf)
+    ratio = times[leader] / (times[fastest] or math.inf)
     speed = _speed_words(ratio)
     yield f"{fastest} answers {speed} than {leader} and scores {gap:.3f} lower."
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import tomli_w
 
+from harness.english import names_or_count
 from harness.experiment import walk_texts
 from harness.pages import visible_text
 from harness.records import Manifest, Results
@@ -29,6 +30,8 @@ class NamedText(NamedTuple):
 class ProvenanceContext:
     """The section's content."""
 
+    sentence: str
+    """What a run gives that is repeated."""
     experiment: str
     """The experiment as TOML."""
     machine: list[NamedText]
@@ -42,6 +45,7 @@ class ProvenanceContext:
 def provenance_section(view: View) -> Section[ProvenanceContext]:
     """The command, the experiment, the versions, the machine, texts to quote."""
     context = ProvenanceContext(
+        sentence=repetition_sentence(view.manifest),
         experiment=visible_text(tomli_w.dumps(view.manifest.experiment.options)),
         machine=_machine_facts(view.manifest),
         facts=_facts_by_retriever(view.manifest),
@@ -49,6 +53,22 @@ def provenance_section(view: View) -> Section[ProvenanceContext]:
         quote=citation_texts(view),
     )
     return Section("again", "Run it again", context)
+
+
+def repetition_sentence(manifest: Manifest) -> str:
+    """Return what a run gives that is repeated.
+
+    A service, an agent or a function may answer differently each time.
+    """
+    sentence = "Same data, versions and settings give the same rankings"
+    varying = [
+        name
+        for name in manifest.finished
+        if manifest.retrievers[name].provenance.answers.trials is not None
+    ]
+    if varying:
+        sentence += f"; {names_or_count(varying)} may answer otherwise"
+    return f"{sentence}."
 
 
 def _facts_by_retriever(manifest: Manifest) -> dict[str, list[NamedText]]:

@@ -12,7 +12,9 @@ from harness.evaluation.property_slices import differs_by_query
 from harness.experiment import RelevanceConfig
 from harness.records import DatasetFacts, Manifest, RetrieverQuality
 from harness.records.facts import JudgeRecord
+from harness.report.numbers import number_text
 from harness.report.view import View
+from harness.wording.reading import QUALITY_PHRASES
 
 COUNT_PHRASES = {
     "truncated": "truncated documents",
@@ -118,10 +120,10 @@ class DatasetContents:
     """The contents of the data set."""
 
     facts: DatasetFacts
-    labels: list[float]
-    """Relevant documents per query: fewest, median, most; empty without queries."""
-    lengths: list[float]
-    """Characters per query: fewest, median, most."""
+    labels: str
+    """Relevant documents per query: "3 to 10, median 4"."""
+    lengths: str
+    """Characters per query, likewise."""
     grades: list[tuple[int, int]]
     """Grades with their numbers of labels, the highest grade first."""
     fields: list[FieldCount]
@@ -148,16 +150,14 @@ def quality_tables(view: View) -> QualityTables:
                     row[retriever] = row.get(retriever, 0) + number
     tied = f"queries tied at rank {view.cutoff}"
     short = f"queries with fewer than {view.cutoff} hits"
+    if view.cutoff == 1:
+        short = "queries without a hit"
     for retriever, digest in view.ranking_digests.items():
         counts.setdefault(tied, {})[retriever] = digest.tied_queries
         counts.setdefault(short, {})[retriever] = digest.short_queries
-    dataset_notes = view.manifest.ledger.dataset
     nonzero = {kind: row for kind, row in counts.items() if any(row.values())}
     return QualityTables(
-        dataset=[
-            DatasetCount(_phrase(kind), len(kind_ids), kind_ids[:MAX_LISTED_IDS])
-            for kind, kind_ids in dataset_notes.items()
-        ],
+        dataset=_dataset_counts(view.manifest.ledger.dataset),
         cut=COUNT_PHRASES["truncated"] in nonzero,
         nonzero=nonzero,
         ids={
@@ -166,6 +166,16 @@ def quality_tables(view: View) -> QualityTables:
         unjudged=unjudged_shares(view),
         claims=claims_sentence(view.manifest.judge, view.n),
     )
+
+
+def _dataset_counts(ids_by_kind: Mapping[str, Sequence[str]]) -> list[DatasetCount]:
+    """Return the counts of the data, in the words of `harness check`."""
+    return [
+        DatasetCount(
+            QUALITY_PHRASES.get(kind, _phrase(kind)), len(ids), ids[:MAX_LISTED_IDS]
+        )
+        for kind, ids in ids_by_kind.items()
+    ]
 
 
 def list_shared_ids(ids_by_retriever: Mapping[str, tuple[str, ...]]) -> list[ListedIds]:
@@ -238,8 +248,8 @@ def describe_dataset(view: View) -> DatasetContents:
             texts_by_field.setdefault(field, []).append(str(text))
     return DatasetContents(
         facts=view.manifest.dataset,
-        labels=_min_median_max(relevant_counts),
-        lengths=_min_median_max(text_lengths),
+        labels=_range_text(relevant_counts),
+        lengths=_range_text(text_lengths),
         grades=sorted(grade_counts.items(), reverse=True)[:MAX_LISTED_GRADES],
         fields=[count_field(field, texts) for field, texts in texts_by_field.items()],
         relevance=view.resolved.relevance,
@@ -268,8 +278,14 @@ def count_field(name: str, texts: Sequence[str]) -> FieldCount:
     return FieldCount(name, values, len(counts))
 
 
-def _min_median_max(numbers: Sequence[int]) -> list[float]:
-    return np.quantile(numbers, [0, 0.5, 1]).tolist() if numbers else []
+def _range_text(numbers: Sequence[int]) -> str:
+    """Return the fewest, the most and the median, or the number that all are.
+
+    >>> _range_text([3, 10, 4]), _range_text([1, 1])
+    ('3 to 10, median 4', '1')
+    """
+    fewest, median, most = map(number_text, np.quantile(numbers, [0, 0.5, 1]))
+    return fewest if fewest == most else f"{fewest} to {most}, median {median}"
 
 
 def quality_with_parts(manifest: Manifest, retriever: str) -> RetrieverQuality:

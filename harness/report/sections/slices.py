@@ -25,7 +25,7 @@ from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
 from harness.report.escape import shorten_text
-from harness.report.numbers import difference_text, power_p_text
+from harness.report.numbers import difference_text, number_text, power_p_text
 from harness.report.palette import GOOD_SHADE, UNDECIDED_SHADE, WORSE_SHADE
 from harness.report.query_evidence import pack_json
 from harness.report.templates import Section
@@ -407,25 +407,31 @@ def slice_label(family: str, label: str) -> str:
 
     >>> slice_label("field tags", "typo")
     'tags: typo'
-    >>> slice_label("query length", "at most 20")
-    'query length: at most 20 characters'
+    >>> slice_label("document length", "at most 1594")
+    'document length: at most 1,594 characters'
     >>> slice_label("rarest word", "at most 3")
     'rarest word: in at most 3 documents'
-    >>> slice_label("rarest word", "above 3")
-    'rarest word: in more than 3 documents'
+    >>> slice_label("rarest word", "above 1")
+    'rarest word: in more than 1 document'
     >>> slice_label("rarest word", "at most 0")
     'rarest word: in no document'
     """
     if family in (QUERY_LENGTH, DOCUMENT_LENGTH):
-        label = f"{label} characters"
+        label = _limit_with_unit(label, "character")
     elif family == RAREST_WORD:
-        label = label.replace("above", "more than")
-        label = "in no document" if label == "at most 0" else f"in {label} documents"
+        documents = _limit_with_unit(label.replace("above", "more than"), "document")
+        label = "in no document" if label == "at most 0" else f"in {documents}"
     label = shorten_text(label, 4_000)  # for a page, on one line
     if len(label) > 60:
         # Long names often differ only at the end.
         label = f"{label[:30].rstrip()}…{label[-29:]}"
     return f"{shorten_text(family.removeprefix(FIELD_PREFIX), 40)}: {label}"
+
+
+def _limit_with_unit(label: str, unit: str) -> str:
+    relation, _, limit = label.rpartition(" ")
+    plural = "" if limit == "1" else "s"
+    return f"{relation} {number_text(float(limit))} {unit}{plural}"
 
 
 def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:

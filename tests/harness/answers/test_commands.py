@@ -312,6 +312,20 @@ def test_check_counts_missing_answers(club, answers, capsys) -> None:
     assert missing == [("careful", 0), ("lazy", 1)]
 
 
+def test_an_answer_to_a_query_that_is_not_searched_is_ignored(
+    tmp_path, answers, capsys
+) -> None:
+    data = small.markdown(
+        tmp_path / "data", DOCUMENTS, [*QUERIES, {"id": "q4", "query": "towels"}]
+    )
+    small.by_claims(tmp_path / "club.toml", data, ["nDCG@3"])
+    with (answers / "lazy.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"query_id": "q4", "response": "At the desk."}\n')
+    printed = told(capsys, *answer_words("check", tmp_path, answers))
+    assert "2 queries to measure" in printed
+    assert "with neither, ignored: 2" in printed
+
+
 def test_the_plan_of_a_local_judge_writes_nothing(club, answers, capsys) -> None:
     plan = told(capsys, *answer_words("judge", club, answers, "--plan"))
     assert "on this machine" in plan

@@ -412,6 +412,13 @@ def test_the_shared_start_of_all_names_is_printed_once() -> None:
     assert text.count("bge-m3-") == text.count("bge-m3-…") == 1
 
 
+def test_the_shared_start_is_that_of_the_printed_rows() -> None:
+    scores = random_scores([f"settings-of-bm25-{i:02}" for i in range(20)])
+    lines = rendered(verdict_text(evaluated(**scores), width=80), 80)
+    assert lines[1].startswith("Use settings-of-bm25-19.")
+    assert "● settings-of-bm25-19" in "\n".join(lines)
+
+
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_table_of_means_has_every_run_and_every_measure(width: int) -> None:
     names = [f"run-{i}" for i in range(17)]

@@ -53,6 +53,13 @@ def test_a_verdict_fits_one_line(scores, line):
     assert len(line) <= 60
 
 
+def test_a_retriever_within_the_margin_is_not_among_the_beaten():
+    scores = {"a": BASE + 0.4, "near": NEAR, "c": BASE}
+    rows = compare(scores, settings=Settings(margin=0.1))
+    verdict = short_verdict(concluded(scores, rows, settings=Settings(margin=0.1)))
+    assert verdict.sentence == "a is as good as 1 other; beats c"
+
+
 def test_a_failed_retriever_is_no_winner():
     scores = {"a": BASE + 0.4, "b": BASE}
     evaluation = concluded(scores, compare(scores))
@@ -69,7 +76,8 @@ def test_a_failed_retriever_is_no_winner():
     [
         (["use", "keep"], "One of two experiments has a winner", "One keeps what"),
         (["keep"], "Nothing is shown to beat what you have", ""),
-        (["keep", "keep"], "None of two experiments has a winner", "Two keep what"),
+        (["keep", "keep"], "Neither of two experiments has a winner", "Two keep what"),
+        (["keep"] * 3, "None of three experiments has a winner", "Three keep"),
         (["undecided"], "No winner yet", ""),
     ],
 )

@@ -471,12 +471,12 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     # Chosen and measured on other queries.
     assert choice.expected is not None
     assert choice.expected <= choice.gain
-    others = len(choice.alike) - 1
+    assert choice.gain <= 0
+    assert choice.default in choice.alike
+    others = len(choice.alike) - 2
     # All cost nothing: none is the cheapest.
     sentence = f"{others} other configurations may be as good as {choice.chosen}"
-    if choice.gain <= 0:
-        sentence += " (the best besides bm25)"
-    sentence += "."
+    sentence += " (the best besides bm25)."
     assert sentence in conclusion_sentences(read_or_evaluate(results))
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (
@@ -505,6 +505,9 @@ def test_a_choice_below_the_default_is_called_the_best_besides_it(
     assert alike_sentence(below) == (
         "a may be as good as b (the best besides bm25); a is the cheapest."
     )
+    with_default = replace(below, alike=("bm25", "a", "b"))
+    assert alike_sentence(with_default) == alike_sentence(below)
+    assert not alike_sentence(replace(below, alike=("b", "bm25")))
 
 
 def test_the_board_of_a_sweep_has_the_default_first_and_its_axes_as_columns(

@@ -28,8 +28,10 @@ from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
 from harness.wording.sets import sets_verdict
 from harness.wording.short_verdict import short_sets_verdict
+from retrievers import Function
 from tests.support import small
 from tests.support.browser import axe, complaints, needs_browser, resize, settled
+from tests.support.small_texts import TEXTS
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +172,17 @@ def test_one_retriever_without_labels_has_a_page(tmp_path):
     assert 'data-side="b"' not in page
     markdown = (results.folder / "report.md").read_text(encoding="utf-8")
     assert "overlap" not in markdown  # of no pair
+    assert "Lines join" not in page
+    assert "differ alike" not in page
+
+
+def test_a_run_without_labels_names_its_folder_in_the_next_command(tmp_path, call):
+    small.dataset(tmp_path / "data", labelled=False)
+    results = small.ran(tmp_path, name="no_labels", report=True)
+    command = f"    harness pool {results.folder.as_posix()} --"
+    assert command in (results.folder / "report.md").read_text(encoding="utf-8")
+    listed = call("report", tmp_path / "out", code=0).out
+    assert re.search(r"no_labels .* 6 .* no labels", listed)
 
 
 SETS = {"hr": None, "it": None, "law": None}
@@ -245,7 +258,7 @@ def test_the_verdict_over_sets_is_one_line(means, expected):
     assert verdict.retriever == "a"
 
 
-def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path):
+def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path, call):
     names = ("x", "y")
     sets = [str(small.dataset(tmp_path / name)) for name in names]
     failing = {"name": "ours", "kind": "python", "call": "math:sqrt"}
@@ -261,7 +274,17 @@ def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path):
     assert headline in (folder / "report.html").read_text(encoding="utf-8")
     assert headline in (folder / "report.md").read_text(encoding="utf-8")
     (entry,) = list_results(tmp_path / "out").sets
-    assert entry.verdict.word == "failed"
+    assert entry.verdict.sentence.startswith("failed: ours (")
+    assert "Incomplete: without ours" in call("compare", folder).err
+
+
+@pytest.mark.parametrize("qrels", [None, {"q": [next(iter(TEXTS))]}])
+def test_a_page_names_retrievers_that_may_answer_otherwise(tmp_path, qrels):
+    own = Function(lambda query, depth: [*TEXTS][:1])
+    retrievers = {"bm25": "bm25", "ours": own}
+    results = harness.evaluate(TEXTS, {"q": "x"}, qrels, retrievers)
+    page = results.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "settings give the same rankings; ours may answer otherwise." in page
 
 
 def test_the_board_of_sets_has_the_mean_of_the_means(sets_folder):

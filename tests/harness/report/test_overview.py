@@ -164,6 +164,19 @@ def test_a_run_has_the_command_that_compares_it_with_the_one_before(
     assert commands == ["harness compare out/small.1 out/small"]
 
 
+def test_a_run_by_another_measure_is_not_compared(tmp_path: Path) -> None:
+    options = harness.RunOptions(tmp_path / "out")
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    harness.run(path, options)
+    shutil.copytree(tmp_path / "out" / "small", tmp_path / "out" / "earlier")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('primary = "nDCG@3"', 'primary = "AP"'), "utf-8")
+    harness.run(path, options)
+    page = read_page(tmp_path / "out")
+    assert "other data or measure</span>" in page
+    assert "harness compare" not in page
+
+
 def test_other_queries_break_the_trend() -> None:
     days = ["2026-09-28", "2026-10-05", "2026-10-19"]
     runs = [
@@ -187,6 +200,14 @@ def test_report_prints_the_runs(call: Call, results_folder: Path) -> None:
     assert [line.split()[0] for line in lines] == LISTED
     assert result.out.endswith(f"index: {results_folder / 'index.html'}\n")
     assert "not listed: damaged: scores.csv: cannot be read whole" in result.err
+
+
+@pytest.mark.parametrize("option", ["--no-texts", "--explain"])
+def test_an_option_without_effect_on_a_list_is_refused(
+    call: Call, results_folder: Path, option: str
+) -> None:
+    message = call("report", results_folder, option, code=2).err
+    assert f"{option}: is for the results of one experiment" in message
 
 
 def test_report_prints_the_runs_as_json(call: Call, results_folder: Path) -> None:

@@ -24,7 +24,11 @@ import harness
 from harness import records
 from harness.evaluation.costs import retriever_costs
 from harness.pages import visible_text
-from harness.report.escape import escape_markdown, escape_spreadsheet_cell
+from harness.report.escape import (
+    escape_latex,
+    escape_markdown,
+    escape_spreadsheet_cell,
+)
 from harness.report.interchange import mteb_results
 from harness.report.names import measure_names
 from harness.report.numbers import power_p_text
@@ -261,6 +265,9 @@ def test_a_single_retriever_is_quoted_with_its_mean(tmp_path):
     sentence = rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\."
     assert re.fullmatch(sentence, texts["Sentence"])
     assert "nDCG@3 of 1 retriever over 6 queries" in texts["BibTeX"]
+    write_report(results)
+    table = (results.folder / "tables" / "leaderboard.tex").read_text(encoding="utf-8")
+    assert r"\caption{Means over 6 queries. nDCG@3" in table
 
 
 def test_a_notebook_shows_the_first_screen(results):
@@ -269,6 +276,26 @@ def test_a_notebook_shows_the_first_screen(results):
     assert "Undecided." in html
     assert html.count('<tr role="row"') == 5  # a head, three retrievers, the axis
     assert not re.search("<script|<link|http|href", html)
+
+
+def test_the_next_look_has_its_command_on_every_first_screen(tmp_path, call):
+    looks = "[statistics]\nlooks = { queries = [6, 12] }"
+    results = small.ran(tmp_path, more=looks, report=True)
+    command = f"harness pool {results.folder.as_posix()} --next-look"
+    assert f"\n\n    {command}\n\n" in read_markdown(results)
+    assert command in first_screen_html(results)
+    printed = call("run", tmp_path / "small.toml", "--results", tmp_path / "out").out
+    assert "! Look 1 (planned at 6, 12): level" in printed
+    scored = json.loads(call("score", results.folder, "--json").out)["summary"]
+    assert scored[0]["ci_low"] == pytest.approx(float(results.summary["ci_low"][0]))
+    refused = call("pool", results.folder, "--next-look", code=2).err
+    assert "all 6 queries are labelled (add queries to the data set" in refused
+
+
+def test_a_quoted_sentence_has_no_sign_that_latex_lacks():
+    text = escape_latex("p = 1.50×10⁻⁹, −0.1")
+    assert text.isascii()
+    assert text.endswith(r"10\textsuperscript{-}\textsuperscript{9}, \textminus{}0.1")
 
 
 @pytest.mark.parametrize(

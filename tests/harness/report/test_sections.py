@@ -457,7 +457,6 @@ MEASURED = {
             (320.0, None, 20.0),
             [
                 "The latency of {1} was not measured.",
-                "Of the two that may be best, {2} is the fastest.",
                 "{1} is the cheapest: $1.00 per million queries.",
             ],
             id="priced",
@@ -722,6 +721,10 @@ def test_a_best_mean_that_two_retrievers_share_is_called_so(view):
     sentence = measures_sentence(replace(view, evaluation=evaluation))
     assert "shared on R@2" in sentence
     assert "together" not in measures_sentence(view)
+    noise = replace(leader, mean=leader.mean + 1e-15)
+    summary["R@2"] |= {view.ranked[1]: noise}
+    evaluation = view.evaluation.model_copy(update={"summary": summary})
+    assert measures_sentence(replace(view, evaluation=evaluation)) == sentence
 
 
 def test_beside_a_failed_retriever_the_interval_is_of_this_pair(view):
@@ -729,3 +732,13 @@ def test_beside_a_failed_retriever_the_interval_is_of_this_pair(view):
     failed = replace(finished[1], retriever="gone", standing="failed", mean=None)
     board = replace(view.evaluation.board, rows=(*finished, failed))
     assert "CI: this pair" in _board_note(view, board)
+
+
+def test_queries_that_only_a_model_judged_are_counted_beside_a_file_of_labels(tmp_path):
+    queries = small.dataset(tmp_path / "data") / "queries.json"
+    rows = json.loads(queries.read_text(encoding="utf-8"))
+    rows[0]["labelled_by"] = "llm:judge"
+    queries.write_text(json.dumps(rows), encoding="utf-8")
+    page = small.ran(tmp_path, report=True).folder / "report.html"
+    sentence = "People judged 5 queries, only a model 1. The tests use the queries"
+    assert sentence in page.read_text(encoding="utf-8")
