@@ -30,7 +30,7 @@ from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import (
     ScoredRun,
     join_runs,
-    refuse_abstain,
+    refuse_unfit_measures,
     score_run_in_memory,
 )
 from harness.scoring.undeclared import undeclared_choices
@@ -126,7 +126,7 @@ def compare(
         InputError: there are fewer than two runs, or a name is no text; runs or qrels
             cannot be read; no query, or no hit, of a run has labels; no run has the
             baseline's name; there is no measure; a measure or a setting is unknown, or
-            a setting has an impossible value; Abstain is a measure.
+            a setting has an impossible value; a measure needs groups, or is Abstain.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -139,7 +139,7 @@ def compare(
     parsed = parse_measure_list(measure_names(measures))
     if not parsed:
         raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))
-    refuse_abstain(parsed)
+    refuse_unfit_measures(parsed)
     parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
         # No retriever is at work: the stages are shown without a name.

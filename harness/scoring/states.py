@@ -9,9 +9,10 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from harness.records import Results
+from harness.stats.differences import SCORE_TOLERANCE
 from retrievers.types import Ranking
 
-MAX_LABEL_GAP = 0.1
+MAX_LABEL_GAP = 0.1 + SCORE_TOLERANCE
 """Share of labelled first hits by which one state may be less labelled."""
 
 
