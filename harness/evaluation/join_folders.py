@@ -7,10 +7,10 @@ text and the same grades. A retriever with the same results in two folders occur
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from harness.scoring.scores import Scores, order_by_mean, widest_range
 from harness.scoring.shared_queries import find_shared_queries
 from harness.stats.differences import ScoreTable
 from retrievers.errors import InputError, Problem
+
+Content = TypeVar("Content")
 
 
 class FolderScores(NamedTuple):
@@ -250,16 +252,7 @@ def _join_columns(
         }
     folder_scores = [folder.scores for folder in folders]
     ranges = {measure: widest_range(folder_scores, measure) for measure in first.ranges}
-    rankings = {}
-    judged_shares: dict[str, float] = {}
-    trial_means: dict[str, tuple[float, ...]] = {}
-    for name, retriever in retrievers.items():
-        scores = retriever.folder.scores
-        rankings[name] = scores.rankings[retriever.name]
-        if retriever.name in scores.judged_shares:
-            judged_shares[name] = scores.judged_shares[retriever.name]
-        if retriever.name in scores.trial_means:
-            trial_means[name] = scores.trial_means[retriever.name]
+    compared = _rename(retrievers, lambda scores: scores.compared)
     return replace(
         first,
         values=values,
@@ -267,13 +260,27 @@ def _join_columns(
         # In a folder with averages of trials no measure is 0 or 1.
         binary=first.binary.intersection(*(folder.scores.binary for folder in folders)),
         identical=identical_ranking_pairs(
-            values[first.primary], rankings, queries=first.ids, cutoff=cutoff
+            values[first.primary], compared, queries=first.ids, cutoff=cutoff
         ),
         judged_by_people=all(folder.scores.judged_by_people for folder in folders),
-        rankings=rankings,
-        judged_shares=judged_shares,
-        trial_means=trial_means,
+        rankings=_rename(retrievers, lambda scores: scores.rankings),
+        compared=compared,
+        judged_shares=_rename(retrievers, lambda scores: scores.judged_shares),
+        trial_means=_rename(retrievers, lambda scores: scores.trial_means),
     )
+
+
+def _rename(
+    retrievers: Mapping[str, FolderRetriever],
+    table_of: Callable[[Scores], Mapping[str, Content]],
+) -> dict[str, Content]:
+    """Return what the folders' tables have of these retrievers, by their new names."""
+    renamed: dict[str, Content] = {}
+    for name, retriever in retrievers.items():
+        table = table_of(retriever.folder.scores)
+        if retriever.name in table:
+            renamed[name] = table[retriever.name]
+    return renamed
 
 
 def _repeated_notes(repeated: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

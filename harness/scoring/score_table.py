@@ -44,8 +44,7 @@ def scores_from_columns(
         rankings: retriever -> a function that reads its rankings.
         source_order: the queries in the order of the source.
         primary: the primary measure.
-        compared: retriever -> a function that reads what must be equal in rankings that
-            are the same; None: the documents.
+        compared: as in `Scores`; None: the documents.
     """
     ids, values = arrange_columns(columns)
     ranges: dict[str, ValueRange | None] = {}
@@ -57,6 +56,7 @@ def scores_from_columns(
         if is_binary(measure) or (is_unit_own and are_zeros_and_ones(values[name])):
             binary.add(name)
     index_of = {query_id: index for index, query_id in enumerate(ids)}
+    compared = rankings if compared is None else compared
     return Scores(
         ids=ids,
         values=values,
@@ -65,7 +65,7 @@ def scores_from_columns(
         binary=frozenset(binary),
         identical=identical_ranking_pairs(
             values[primary],
-            rankings if compared is None else compared,
+            compared,
             queries=ids,
             cutoff=parse_measure(primary).cutoff,
         ),
@@ -73,6 +73,7 @@ def scores_from_columns(
             index_of[query_id] for query_id in source_order if query_id in index_of
         ),
         rankings=rankings,
+        compared=compared,
         has_irrelevant_labels=any(
             min(judged.values(), default=1) <= 0 for judged in judgments.values()
         ),

@@ -96,6 +96,12 @@ class Scores:
     """
     rankings: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
     """Retriever -> a function that reads its rankings; empty with scores alone."""
+    compared: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
+    """Retriever -> a function that reads what is equal in rankings that are identical.
+
+    That is documents, or passages if the primary measure reads them; an average of
+    several trials has no ranking.
+    """
     unmatched: tuple[Problem, ...] = ()
     """The problems of runs that have no scores, since none of their hits is judged."""
     judged_by_people: bool = True
