@@ -15,7 +15,10 @@ from harness.console.progress import progress_display
 from harness.english import count_of
 from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.join_folders import score_folders
-from harness.evaluation.score_paths import DEFAULT_TREC_MEASURES
+from harness.evaluation.score_paths import (
+    DEFAULT_TREC_MEASURES,
+    missing_retriever_notes,
+)
 from harness.experiment import parse_statistics
 from harness.measures import parse_measure_list
 from harness.notebook.argument_types import check_text, measure_names
@@ -66,7 +69,7 @@ class ComparedRuns:
     """The verdict in words."""
     notes: tuple[str, ...]
     """What a reader of the scores must know, such as queries that a run lacks, ids that
-    were matched, or folders that declare different statistics.
+    were matched, retrievers that failed, or folders that declare different statistics.
     """
 
     def __repr__(self) -> str:
@@ -197,8 +200,8 @@ def compare_folders(
         scores = score_folders(folders, measure_names=())  # all of the folders
     declared = read_declared_settings(folders)
     used = _override_settings(declared.settings, chosen_settings)
-    if declared.note:
-        scores = replace(scores, notes=(declared.note, *scores.notes))
+    folder_notes = [*missing_retriever_notes(folders), declared.note]
+    scores = replace(scores, notes=(*filter(None, folder_notes), *scores.notes))
     return _compare_scores(
         scores,
         baseline,

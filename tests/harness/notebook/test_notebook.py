@@ -774,6 +774,14 @@ def test_results_are_compared_with_saved_ones(weekly):
     assert retrievers == {"evaluation/letters", "weekly/letters", "bm25", "both"}
 
 
+def test_a_comparison_notes_the_retrievers_that_failed():
+    def down(texts):
+        raise OSError("down")
+
+    compared = evaluated({"bm25": "bm25", "mine": down}).compare()
+    assert "Incomplete: without mine" in compared.notes[0]
+
+
 @pytest.mark.parametrize(
     ("options", "choice"),
     [
