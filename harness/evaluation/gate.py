@@ -324,7 +324,7 @@ def _arm_scores(
     if shared_ids is not None:
         queries &= set(shared_ids)
     selected = {
-        arm_name: _select_ids(scores, queries) for arm_name, scores in defined.items()
+        arm_name: scores.select_ids(queries) for arm_name, scores in defined.items()
     }
     challenger_scores = selected[CHALLENGER_ARM]
     cutoff = parse_measure(primary).cutoff
@@ -349,11 +349,6 @@ def _arm_scores(
 def _is_judged_by_people(arm: GateArm) -> bool:
     queries = arm.results.queries
     return people_judged({query_id: queries[query_id].labels for query_id in queries})
-
-
-def _select_ids(scores: Scores, queries: set[str]) -> Scores:
-    is_selected = [query_id in queries for query_id in scores.ids]
-    return scores.select_queries(np.array(is_selected, dtype=np.bool_))
 
 
 def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries:

@@ -100,10 +100,13 @@ def score_folders(
             folder,
             measures,
             relevance=relevance_by_rule(folder, grade_rule),
-            queries=ids,
+            queries=None if queries is None else ids,
         )
         for folder in results
     ]
+    # Of the stored queries, only claims, or Abstain, may score some.
+    scored_ids = set(ids).intersection(*(scores.ids for scores in rescored))
+    shared = shared._replace(ids=tuple(filter(scored_ids.__contains__, shared.ids)))
     unique_names = folder_names or unique_folder_names(
         [folder.folder for folder in results]
     )
@@ -115,7 +118,8 @@ def score_folders(
         # needs the same names for all: what is one retriever on this set may be two on
         # the next.
         manifest = None if folder_names else folder.manifest
-        scored_folders.append(FolderScores(folder_name, scores, manifest))
+        selected = scores.select_ids(scored_ids)
+        scored_folders.append(FolderScores(folder_name, selected, manifest))
     joined = join_scores(scored_folders, measures[0].cutoff)
     notes = (
         shared.sentence(),

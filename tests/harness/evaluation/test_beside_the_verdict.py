@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from harness.dataset import load_dataset
 from harness.evaluation.abstention import evaluate_abstention
 from harness.evaluation.corpus_change import compare_corpus_states
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
+from harness.evaluation.join_folders import score_folders
 from harness.experiment import load
 from harness.measures import parse_measure, parse_measure_list
 from harness.pipeline import run
@@ -526,6 +528,19 @@ def test_measures_of_other_labels_are_refused_before_there_are_any(
 ):
     unlabelled = unlabelled_experiment(tmp_path, name)
     assert message in str(refusal(build, unlabelled))
+
+
+def test_queries_that_only_another_measure_scores_are_left_out(tmp_path):
+    results = run(experiment(tmp_path), RunOptions(tmp_path / "out"))
+    copy = tmp_path / "copy"
+    shutil.copytree(results.folder, copy)
+    joined = score_folders([results.folder, copy], ["Success@5"])
+    assert (joined.ids, joined.notes[0]) == (
+        tuple(ANSWERED),
+        "Compared on all 10 queries, the same in every folder.",
+    )
+    queries = compare_corpus_states(results, results).queries
+    assert (queries.ids, queries.without_value) == (tuple(ANSWERED), len(LOST))
 
 
 def test_no_reranker_changes_where_nothing_is_returned(tmp_path):
