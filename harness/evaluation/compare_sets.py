@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,10 +94,7 @@ def compare_set_folders(
         set_folders = [sets[name].folder for sets in sets_by_folder]
         scores[name] = score_folders(set_folders, measures, folder_names=folder_names)
         notes += [f"{name}: {note}" for note in scores[name].notes]
-    runs = {
-        folder_name: {name: sets[name] for name in shared}
-        for folder_name, sets in zip(folder_names, sets_by_folder, strict=True)
-    }
+    runs = dict(zip(folder_names, sets_by_folder, strict=True))
     scores = _with_folder_names(scores, runs)
     retrievers: set[str] = set()
     for set_scores in scores.values():
@@ -111,8 +107,11 @@ def compare_set_folders(
         settings_at_look(settings, set_scores.n) for set_scores in scores.values()
     )
     comparison = compare_over_sets(scores, baseline, strictest)
-    failed = _first_failures(chain.from_iterable(map(dict.values, runs.values())))
-    return SharedSetsComparison(replace(comparison, failed=failed), notes)
+    shared_runs: list[Results] = []
+    for sets in sets_by_folder:
+        shared_runs += [sets[name] for name in shared]
+    comparison = replace(comparison, failed=_first_failures(shared_runs))
+    return SharedSetsComparison(comparison, notes)
 
 
 def _sets_by_name(folder: Path) -> dict[str, Results]:

@@ -93,8 +93,8 @@ class CorpusChange(NamedTuple):
 def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     """Compare two runs of the same queries over two states of a corpus.
 
-    Every query with a label in both states is scored by each state's own labels; it
-    counts if every retriever has a value in both.
+    Every query that both states score is scored by each state's own labels; it counts
+    if every retriever has a value in both.
 
     Args:
         old: the earlier run.

@@ -56,8 +56,8 @@ def _grades_as_given_and_binary(
         },
     }
     declared = "binary" if relevance.grades == "binary" else "as given"
-    others = {name: grades for name, grades in by_rule.items() if grades != graded}
-    return {declared: graded, **others}
+    differing = {rule: grades for rule, grades in by_rule.items() if grades != graded}
+    return {declared: graded, **differing}
 
 
 def _grades_of_lists(

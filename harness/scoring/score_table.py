@@ -29,9 +29,9 @@ def scores_from_columns(
     judgments: Grades,
     rankings: Mapping[str, Callable[[], RankedIds]],
     *,
+    compared: Mapping[str, Callable[[], RankedIds]],
     source_order: Iterable[str],
     primary: str,
-    compared: Mapping[str, Callable[[], RankedIds]] | None = None,
 ) -> Scores:
     """Return the table of measures that we compute ourselves.
 
@@ -42,9 +42,9 @@ def scores_from_columns(
         columns: the scores of one retriever on one measure each.
         judgments: query id -> document id -> grade.
         rankings: retriever -> a function that reads its rankings.
+        compared: as in `Scores`.
         source_order: the queries in the order of the source.
         primary: the primary measure.
-        compared: as in `Scores`; None: the documents.
     """
     ids, values = arrange_columns(columns)
     ranges: dict[str, ValueRange | None] = {}
@@ -56,7 +56,6 @@ def scores_from_columns(
         if is_binary(measure) or (is_unit_own and are_zeros_and_ones(values[name])):
             binary.add(name)
     index_of = {query_id: index for index, query_id in enumerate(ids)}
-    compared = rankings if compared is None else compared
     return Scores(
         ids=ids,
         values=values,

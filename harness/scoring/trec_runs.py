@@ -188,10 +188,12 @@ def join_runs(
             )
             for run in runs
         )
+    rankings = {run.name: run.read_rankings for run in runs}
     scores = scores_from_columns(
         columns,
         scored,
-        {run.name: run.read_rankings for run in runs},
+        rankings,
+        compared=rankings,
         source_order=scored,
         primary=str(measures[0]),
     )
