@@ -34,12 +34,17 @@ def compare_sets_of_folder(sets: Sequence[Results]) -> SetsComparison:
     settings = _strictest(read_or_evaluate(results).settings for results in sets)
     scores = {results.manifest.name: stored_scores(results) for results in sets}
     baseline = sets[0].manifest.resolved.baseline
+    comparison = compare_over_sets(scores, baseline, settings)
+    return replace(comparison, failed=_first_failures(sets))
+
+
+def _first_failures(sets: Iterable[Results]) -> tuple[RetrieverFailure, ...]:
+    """Return each retriever that failed, with its reason on the first set."""
     failures: dict[str, RetrieverFailure] = {}
     for results in sets:
         for failure in results.manifest.failed:
             failures.setdefault(failure.retriever, failure)
-    comparison = compare_over_sets(scores, baseline, settings)
-    return replace(comparison, failed=tuple(failures.values()))
+    return tuple(failures.values())
 
 
 def _strictest(settings: Iterable[Settings]) -> Settings:
@@ -89,7 +94,8 @@ def compare_set_folders(
         set_folders = [sets[name].folder for sets in sets_by_folder]
         scores[name] = score_folders(set_folders, measures, folder_names=folder_names)
         notes += [f"{name}: {note}" for note in scores[name].notes]
-    scores = _with_folder_names(scores, folder_names)
+    runs = dict(zip(folder_names, sets_by_folder, strict=True))
+    scores = _with_folder_names(scores, runs)
     retrievers: set[str] = set()
     for set_scores in scores.values():
         retrievers.update(set_scores.retrievers)
@@ -100,7 +106,12 @@ def compare_set_folders(
     strictest = _strictest(
         settings_at_look(settings, set_scores.n) for set_scores in scores.values()
     )
-    return SharedSetsComparison(compare_over_sets(scores, baseline, strictest), notes)
+    comparison = compare_over_sets(scores, baseline, strictest)
+    shared_runs: list[Results] = []
+    for sets in sets_by_folder:
+        shared_runs += [sets[name] for name in shared]
+    comparison = replace(comparison, failed=_first_failures(shared_runs))
+    return SharedSetsComparison(comparison, notes)
 
 
 def _sets_by_name(folder: Path) -> dict[str, Results]:
@@ -150,34 +161,49 @@ def _shared_note(
 
 
 def _with_folder_names(
-    scores: Mapping[str, Scores], folder_names: Sequence[str]
+    scores: Mapping[str, Scores], runs: Mapping[str, Mapping[str, Results]]
 ) -> dict[str, Scores]:
     """Return the scores with one name for each retriever on all data sets.
 
     A retriever that is the same in all folders has one name on a data set; if it
     differs on another set, it has a name with each folder's on all of them.
+
+    Args:
+        scores: data set -> the scores of all folders.
+        runs: name of a folder -> data set -> its results.
     """
     prefixed_names: set[str] = set()
     for set_scores in scores.values():
         for retriever in set_scores.retrievers:
-            if retriever.rpartition("/")[0] in folder_names:
+            if retriever.rpartition("/")[0] in runs:
                 prefixed_names.add(retriever)
     renamed: dict[str, Scores] = {}
     for name, set_scores in scores.items():
+        finished = {folder: sets[name].retrievers for folder, sets in runs.items()}
         values = {
-            measure: _split_names(table, prefixed_names)
+            measure: _split_names(table, prefixed_names, finished)
             for measure, table in set_scores.values.items()
         }
         renamed[name] = replace(set_scores, values=values)
     return renamed
 
 
-def _split_names(scores: ScoreTable, prefixed_names: set[str]) -> ScoreTable:
-    """Return one set's scores, under names with a folder for those that have them."""
+def _split_names(
+    scores: ScoreTable,
+    prefixed_names: set[str],
+    finished: Mapping[str, Sequence[str]],
+) -> ScoreTable:
+    """Return one set's scores, under names with a folder for those that have them.
+
+    Args:
+        scores: of one set.
+        prefixed_names: the names with a folder, on any set.
+        finished: name of a folder -> the retrievers that finished there on this set.
+    """
     plain_names = {name.rpartition("/")[2] for name in prefixed_names}
     split = {name: column for name, column in scores.items() if name not in plain_names}
     for prefixed_name in sorted(prefixed_names):
-        name = prefixed_name.rpartition("/")[2]
-        if name in scores:
+        folder_name, _, name = prefixed_name.rpartition("/")
+        if name in scores and name in finished[folder_name]:
             split[prefixed_name] = scores[name]
     return split

@@ -93,8 +93,8 @@ class CorpusChange(NamedTuple):
 def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     """Compare two runs of the same queries over two states of a corpus.
 
-    Every query with a label in both states is scored by each state's own labels; it
-    counts if every retriever has a value in both.
+    Every query that both states score is scored by each state's own labels; it counts
+    if every retriever has a value in both.
 
     Args:
         old: the earlier run.
@@ -117,8 +117,8 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     scores = _scores_of_both(
         retrievers,
         primary,
-        before=_rescore(old, primary, queries.ids),
-        after=_rescore(new, primary, queries.ids),
+        before=_rescore(old, primary).select_ids(queries.ids),
+        after=_rescore(new, primary).select_ids(queries.ids),
     )
     scores = scores.select_queries(scores.defined(primary))
     refuse_no_value(scores, old)
@@ -237,19 +237,20 @@ def changed_documents(old: Results, new: Results) -> ChangedDocuments:
     )
 
 
-def _rescore(results: Results, primary: str, queries: Sequence[str]) -> Scores:
-    return rescore(
-        results,
-        [parse_measure(primary)],
-        relevance=relevance_by_rule(results),
-        queries=queries,
-    )
+def _rescore(results: Results, primary: str) -> Scores:
+    relevance = relevance_by_rule(results)
+    return rescore(results, [parse_measure(primary)], relevance=relevance)
 
 
 def _scores_of_both(
     retrievers: Sequence[str], primary: str, *, before: Scores, after: Scores
 ) -> Scores:
-    """Return the scores of each retriever as two: "x before" and "x after"."""
+    """Return the scores of each retriever as two: "x before" and "x after".
+
+    They are on the queries that are scored in both states.
+    """
+    before = before.select_ids(after.ids)
+    after = after.select_ids(before.ids)
     columns = {}
     for name in retrievers:
         columns[f"{name} before"] = before.values[primary][name]

@@ -18,6 +18,7 @@ from harness.evaluation.pair_tests import (
 from harness.evaluation.property_slices import PropertySlice
 from harness.evaluation.verdict import TestRow
 from harness.measures import parse_measure
+from harness.measures.table import grades_decide
 from harness.records import Manifest
 from harness.scoring.grades import GradedLabels
 from harness.scoring.score_rankings import score_by_labels
@@ -133,7 +134,7 @@ def uplift_family(
             # Claims were not judged against candidates below the cutoff: how much
             # these could add is unknown.
             note = "no ceiling: the candidates below the cutoff have no verdicts"
-        elif primary.is_own or primary.get("groups") is not None:
+        elif not grades_decide(primary):
             note = "no ceiling: grades alone do not decide the measure"
         else:
             reranker = manifest.retrievers[row.a].provenance.reranker

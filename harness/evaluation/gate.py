@@ -30,7 +30,7 @@ from harness.records.data_sets_csv import read_sets
 from harness.records.staging import quoted_folder
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.grades import people_judged
-from harness.scoring.score_table import rankings_digest
+from harness.scoring.score_table import identical_ranking_pairs
 from harness.scoring.scores import Scores, widest_range
 from harness.scoring.shared_queries import SharedQueries, find_shared_queries
 from harness.scoring.states import (
@@ -324,24 +324,24 @@ def _arm_scores(
     if shared_ids is not None:
         queries &= set(shared_ids)
     selected = {
-        arm_name: _select_ids(scores, queries) for arm_name, scores in defined.items()
+        arm_name: scores.select_ids(queries) for arm_name, scores in defined.items()
     }
     challenger_scores = selected[CHALLENGER_ARM]
     cutoff = parse_measure(primary).cutoff
     columns = {}
-    digests: set[str] = set()
+    compared = {}
     for arm_name, arm in arms.items():
         scores = selected[arm_name]
         columns[arm_name] = scores.values[primary][arm.retriever]
-        rankings = scores.rankings[arm.retriever]()
-        digests.add(rankings_digest(rankings, challenger_scores.ids, cutoff))
-    has_same_scores = np.array_equal(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
-    is_identical = has_same_scores and len(digests) == 1
+        if arm.retriever in scores.compared:
+            compared[arm_name] = scores.compared[arm.retriever]
     return replace(
         challenger_scores,
         values={primary: columns},
         ranges={primary: widest_range(selected.values(), primary)},
-        identical=frozenset({frozenset(columns)} if is_identical else ()),
+        identical=identical_ranking_pairs(
+            columns, compared, queries=challenger_scores.ids, cutoff=cutoff
+        ),
         judged_by_people=all(map(_is_judged_by_people, (challenger, baseline))),
     )
 
@@ -349,11 +349,6 @@ def _arm_scores(
 def _is_judged_by_people(arm: GateArm) -> bool:
     queries = arm.results.queries
     return people_judged({query_id: queries[query_id].labels for query_id in queries})
-
-
-def _select_ids(scores: Scores, queries: set[str]) -> Scores:
-    is_selected = [query_id in queries for query_id in scores.ids]
-    return scores.select_queries(np.array(is_selected, dtype=np.bool_))
 
 
 def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries:

@@ -7,10 +7,10 @@ text and the same grades. A retriever with the same results in two folders occur
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from harness.scoring.scores import Scores, order_by_mean, widest_range
 from harness.scoring.shared_queries import find_shared_queries
 from harness.stats.differences import ScoreTable
 from retrievers.errors import InputError, Problem
+
+Content = TypeVar("Content")
 
 
 class FolderScores(NamedTuple):
@@ -98,10 +100,13 @@ def score_folders(
             folder,
             measures,
             relevance=relevance_by_rule(folder, grade_rule),
-            queries=ids,
+            queries=None if queries is None else ids,
         )
         for folder in results
     ]
+    # Of the stored queries, only claims, or Abstain, may score some.
+    scored_ids = set(ids).intersection(*(scores.ids for scores in rescored))
+    shared = shared._replace(ids=tuple(filter(scored_ids.__contains__, shared.ids)))
     unique_names = folder_names or unique_folder_names(
         [folder.folder for folder in results]
     )
@@ -113,7 +118,8 @@ def score_folders(
         # needs the same names for all: what is one retriever on this set may be two on
         # the next.
         manifest = None if folder_names else folder.manifest
-        scored_folders.append(FolderScores(folder_name, scores, manifest))
+        selected = scores.select_ids(scored_ids)
+        scored_folders.append(FolderScores(folder_name, selected, manifest))
     joined = join_scores(scored_folders, measures[0].cutoff)
     notes = (
         shared.sentence(),
@@ -250,16 +256,7 @@ def _join_columns(
         }
     folder_scores = [folder.scores for folder in folders]
     ranges = {measure: widest_range(folder_scores, measure) for measure in first.ranges}
-    rankings = {}
-    judged_shares: dict[str, float] = {}
-    trial_means: dict[str, tuple[float, ...]] = {}
-    for name, retriever in retrievers.items():
-        scores = retriever.folder.scores
-        rankings[name] = scores.rankings[retriever.name]
-        if retriever.name in scores.judged_shares:
-            judged_shares[name] = scores.judged_shares[retriever.name]
-        if retriever.name in scores.trial_means:
-            trial_means[name] = scores.trial_means[retriever.name]
+    compared = _rename(retrievers, lambda scores: scores.compared)
     return replace(
         first,
         values=values,
@@ -267,13 +264,27 @@ def _join_columns(
         # In a folder with averages of trials no measure is 0 or 1.
         binary=first.binary.intersection(*(folder.scores.binary for folder in folders)),
         identical=identical_ranking_pairs(
-            values[first.primary], rankings, queries=first.ids, cutoff=cutoff
+            values[first.primary], compared, queries=first.ids, cutoff=cutoff
         ),
         judged_by_people=all(folder.scores.judged_by_people for folder in folders),
-        rankings=rankings,
-        judged_shares=judged_shares,
-        trial_means=trial_means,
+        rankings=_rename(retrievers, lambda scores: scores.rankings),
+        compared=compared,
+        judged_shares=_rename(retrievers, lambda scores: scores.judged_shares),
+        trial_means=_rename(retrievers, lambda scores: scores.trial_means),
     )
+
+
+def _rename(
+    retrievers: Mapping[str, FolderRetriever],
+    table_of: Callable[[Scores], Mapping[str, Content]],
+) -> dict[str, Content]:
+    """Return what the folders' tables have of these retrievers, by their new names."""
+    renamed: dict[str, Content] = {}
+    for name, retriever in retrievers.items():
+        table = table_of(retriever.folder.scores)
+        if retriever.name in table:
+            renamed[name] = table[retriever.name]
+    return renamed
 
 
 def _repeated_notes(repeated: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

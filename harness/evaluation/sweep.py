@@ -117,7 +117,7 @@ def _grid_edges(sweep: Sweep, chosen: str, gain: float) -> Iterator[GridEdge]:
         label = label_axis(sweep.axes[axis], axis)[index]
         smallest = min(numbers)
         largest = max(numbers)
-        # Above 1 of an axis of shares, and below 0, there is nothing to try.
+        # An axis that ends at 1 may be of shares: nothing is above 1, or below 0.
         is_share = smallest >= 0 and largest == 1
         if chosen_number == largest and not is_share:
             yield GridEdge(axis, label, is_largest=True)

@@ -214,6 +214,9 @@ def expand_sweep(tables: RawTable, read_table: ReadsTable) -> ExpandedSweep:
         raise InputError(
             [_unknown_retriever(name, list(retriever_tables)) for name in unknown]
         )
+    if len(set(of)) < len(of):
+        remedy = "name each retriever once"
+        raise InputError(Problem("sweep.of", "names one twice", remedy))
     retrievers = _SweptRetrievers(retriever_tables, of, read_table)
     axes = _read_axes(sweep, retrievers)
     writer = _ConfigurationWriter(retrievers, axes, sweep.default)
@@ -437,7 +440,7 @@ def _axis_problem(key: str, values: Any) -> Problem | None:
         remedy = f'quote the whole key: "{key}.{inner_key}" = […]'
         return Problem(f"sweep.{key}", "is a table", remedy)
     if not isinstance(values, tuple) or not values:
-        problem = f"{values!r} is not a list of values"
+        problem = f"{values!r} is not a list of values" if values != () else "is empty"
         return Problem(f"sweep.{key}", problem, f'"{key}" = [128, 256]')
     return None
 

@@ -3,7 +3,7 @@
 Groups have two readings, which differ on purpose. `groups='autorag'` gives AutoRAG's
 own digits: a second alternative is another hit, and its nDCG requires every
 alternative, which its recall does not. `groups='first'` is ours: one member satisfies a
-group, and further members are ignored as if they were not in the list.
+group, and further members are ignored, though they fill places within the cutoff.
 """
 
 import math
@@ -33,10 +33,11 @@ def group_value(
 
     groups='first': a member of a group not yet met is a hit with gain 1 (a document in
     several groups meets them all); further members of met groups count neither for nor
-    against: those behind them move up. P@k = hits / k (SetP: / what is left of the
-    list), R = groups met / groups, F1 of hits as ever, RR = 1 / rank of the first hit,
-    AP = sum of P@i over the groups met / groups, nDCG's ideal one hit at each rank for
-    every group. If one document meets several groups, nDCG stays below 1.
+    against: those behind them move up, but none from below the cutoff. P@k = hits / k
+    (SetP: / what is left of the list), R = groups met / groups, F1 of hits as ever, RR
+    = 1 / rank of the first hit, AP = sum of P@i over the groups met / groups, nDCG's
+    ideal one hit at each rank for every group. If one document meets several groups,
+    nDCG stays below 1.
 
     Args:
         measure: one with the parameter `groups`.

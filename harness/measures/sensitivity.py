@@ -14,7 +14,7 @@ from harness.measures.grade_rules import (
 )
 from harness.measures.measure import Measure
 from harness.measures.score import Grades, measure_rankings
-from harness.measures.table import row_of
+from harness.measures.table import grades_decide, row_of
 
 EQUAL_MEANS = 1e-10
 """Means nearer than this are equal."""
@@ -54,15 +54,11 @@ def winners_by_rule(
     left out if it is not allowed: under `reciprocal`, and with a grade above 30.
 
     Args:
-        measure: the one that decides; a user's own measure, and one with `groups=`,
-            has no rows.
+        measure: the one that decides; it has no rows unless grades alone decide it.
         rules: the name of a rule -> judgments under it, the experiment's own rule
             first; see `grades_by_rule`.
         rankings: retriever -> query id -> document ids, best first.
         weights: query id -> how much it counts in a mean; without them, all alike.
-
-    Raises:
-        InputError: the measure reads claims or passages.
 
     >>> rows = winners_by_rule(
     ...     Measure("nDCG", 2),
@@ -72,8 +68,7 @@ def winners_by_rule(
     >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
     [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
     """
-    # A function of the user may be in another process; a group has no grades.
-    if measure.is_own or measure.get("groups"):
+    if not grades_decide(measure):
         return []
     measures_by_rule = {
         rule: _allowed_gains(measure, rule, judgments)

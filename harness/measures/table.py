@@ -159,6 +159,14 @@ def row_of(measure: Measure) -> MeasureRow:
     return row
 
 
+def grades_decide(measure: Measure) -> bool:
+    """Whether a ranking's value depends on the grades of its documents alone."""
+    if measure.is_own or measure.uses_claims or measure.uses_passages:
+        return False
+    has_grades = MEASURES[measure.name].compute is not rank_formulas.abstain
+    return has_grades and not measure.get("groups")
+
+
 def is_binary(measure: Measure) -> bool:
     """Whether every value of a measure is 0 or 1.
 

@@ -15,7 +15,10 @@ from harness.console.progress import progress_display
 from harness.english import count_of
 from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.join_folders import score_folders
-from harness.evaluation.score_paths import DEFAULT_TREC_MEASURES
+from harness.evaluation.score_paths import (
+    DEFAULT_TREC_MEASURES,
+    missing_retriever_notes,
+)
 from harness.experiment import parse_statistics
 from harness.measures import parse_measure_list
 from harness.notebook.argument_types import check_text, measure_names
@@ -30,7 +33,7 @@ from harness.scoring.scores import Scores
 from harness.scoring.trec_runs import (
     ScoredRun,
     join_runs,
-    refuse_abstain,
+    refuse_unfit_measures,
     score_run_in_memory,
 )
 from harness.scoring.undeclared import undeclared_choices
@@ -66,7 +69,7 @@ class ComparedRuns:
     """The verdict in words."""
     notes: tuple[str, ...]
     """What a reader of the scores must know, such as queries that a run lacks, ids that
-    were matched, or folders that declare different statistics.
+    were matched, retrievers that failed, or folders that declare different statistics.
     """
 
     def __repr__(self) -> str:
@@ -126,7 +129,7 @@ def compare(
         InputError: there are fewer than two runs, or a name is no text; runs or qrels
             cannot be read; no query, or no hit, of a run has labels; no run has the
             baseline's name; there is no measure; a measure or a setting is unknown, or
-            a setting has an impossible value; Abstain is a measure.
+            a setting has an impossible value; a measure needs groups, or is Abstain.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> x = {"q1": ["a"], "q2": ["b"]}
@@ -139,7 +142,7 @@ def compare(
     parsed = parse_measure_list(measure_names(measures))
     if not parsed:
         raise InputError(Problem("measures", "names none", 'measures=["nDCG@10"]'))
-    refuse_abstain(parsed)
+    refuse_unfit_measures(parsed)
     parsed_settings = _override_settings(Settings(), settings)
     with problems_without_options(), progress_display(progress) as watch:
         # No retriever is at work: the stages are shown without a name.
@@ -197,8 +200,8 @@ def compare_folders(
         scores = score_folders(folders, measure_names=())  # all of the folders
     declared = read_declared_settings(folders)
     used = _override_settings(declared.settings, chosen_settings)
-    if declared.note:
-        scores = replace(scores, notes=(declared.note, *scores.notes))
+    folder_notes = [*missing_retriever_notes(folders), declared.note]
+    scores = replace(scores, notes=(*filter(None, folder_notes), *scores.notes))
     return _compare_scores(
         scores,
         baseline,

@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from harness import records
 from harness.console.output import rendered_text
 from harness.console.results_text import results_lines
@@ -27,6 +29,7 @@ from harness.notebook.python_words import problems_without_options
 from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
 from harness.report.write import write_report
+from harness.stats.differences import SCORE_TOLERANCE
 from harness.wording.conclusion import conclusion_sentences
 from harness.wording.failures import failure_lines
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -86,8 +89,9 @@ class LabelledQueries(dict[str, LabelledQuery]):
         rows = self._scores[self._scores["measure"] == self._primary]
         scores = rows.pivot(index="query_id", columns="retriever", values="value")
         scores = scores[[lost_by, to]]
+        largest = float(np.nanmax(np.abs(scores.to_numpy()), initial=1.0))
         scores["difference"] = scores[lost_by] - scores[to]
-        lost = scores[scores["difference"] < 0]
+        lost = scores[scores["difference"] < -SCORE_TOLERANCE * largest]
         lost = lost.sort_values("difference", kind="stable").reset_index()
         texts = [self[query_id].query.text for query_id in lost["query_id"]]
         lost.insert(1, "text", texts)

@@ -19,8 +19,8 @@ def other_grades(
     """Return the judgments under other grade rules, the experiment's own first.
 
     They show whether the winner depends on the rule. Ordered lists can be graded by
-    every named rule; explicit grades also as binary; groups have one reading. Last are
-    those of each person who judged every query.
+    every named rule; explicit grades as given or binary; groups have one reading. Last
+    are those of each person who judged every query.
     """
     graded = grade_labels(labels, relevance).grades
     deciding = deciding_labels(labels)
@@ -30,18 +30,34 @@ def other_grades(
         for query_id, query_labels in scored.items()
         if query_labels.ranked is not None
     }
-    by_rule = {"as given": graded}
     if len(lists) == len(graded):
         by_rule = _grades_of_lists(lists, graded, relevance)
     elif any(query_labels.groups is not None for query_labels in scored.values()):
-        return by_rule
+        return {"as given": graded}
     else:
-        binary = {
-            query_id: binary_grades(judged) for query_id, judged in graded.items()
-        }
-        if binary != graded:
-            by_rule["binary"] = binary
+        by_rule = _grades_as_given_and_binary(scored, graded, relevance)
     return {**by_rule, **_grades_by_person(scored, relevance)}
+
+
+def _grades_as_given_and_binary(
+    labels: Mapping[str, Labels],
+    graded: dict[str, dict[str, int]],
+    relevance: RelevanceConfig,
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return explicit grades by the declared rule, then by the other if it differs."""
+    as_given = relevance.model_copy(update={"grades": None})
+    by_rule = {
+        "as given": {
+            query_id: grade_query(query_id, query_labels, as_given)
+            for query_id, query_labels in labels.items()
+        },
+        "binary": {
+            query_id: binary_grades(judged) for query_id, judged in graded.items()
+        },
+    }
+    declared = "binary" if relevance.grades == "binary" else "as given"
+    differing = {rule: grades for rule, grades in by_rule.items() if grades != graded}
+    return {declared: graded, **differing}
 
 
 def _grades_of_lists(

@@ -136,7 +136,7 @@ def _cluster_labels(queries: Sequence[Query], field: str | None) -> list[str]:
 
     Queries with a history have the field `conversation`. The first turn has no history,
     and so no such field: it is found by its text, the first message of the others'
-    histories.
+    histories. (Of several conversations that open alike, it gets the last.)
     """
     if field is None:
         return [""] * len(queries)

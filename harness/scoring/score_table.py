@@ -29,9 +29,9 @@ def scores_from_columns(
     judgments: Grades,
     rankings: Mapping[str, Callable[[], RankedIds]],
     *,
+    compared: Mapping[str, Callable[[], RankedIds]],
     source_order: Iterable[str],
     primary: str,
-    compared: Mapping[str, Callable[[], RankedIds]] | None = None,
 ) -> Scores:
     """Return the table of measures that we compute ourselves.
 
@@ -42,10 +42,9 @@ def scores_from_columns(
         columns: the scores of one retriever on one measure each.
         judgments: query id -> document id -> grade.
         rankings: retriever -> a function that reads its rankings.
+        compared: as in `Scores`.
         source_order: the queries in the order of the source.
         primary: the primary measure.
-        compared: retriever -> a function that reads what must be equal in rankings that
-            are the same; None: the documents.
     """
     ids, values = arrange_columns(columns)
     ranges: dict[str, ValueRange | None] = {}
@@ -65,7 +64,7 @@ def scores_from_columns(
         binary=frozenset(binary),
         identical=identical_ranking_pairs(
             values[primary],
-            rankings if compared is None else compared,
+            compared,
             queries=ids,
             cutoff=parse_measure(primary).cutoff,
         ),
@@ -73,6 +72,7 @@ def scores_from_columns(
             index_of[query_id] for query_id in source_order if query_id in index_of
         ),
         rankings=rankings,
+        compared=compared,
         has_irrelevant_labels=any(
             min(judged.values(), default=1) <= 0 for judged in judgments.values()
         ),

@@ -96,6 +96,12 @@ class Scores:
     """
     rankings: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
     """Retriever -> a function that reads its rankings; empty with scores alone."""
+    compared: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
+    """Retriever -> a function that reads what is equal in rankings that are identical.
+
+    That is documents, or passages if the primary measure reads them; an average of
+    several trials has no ranking.
+    """
     unmatched: tuple[Problem, ...] = ()
     """The problems of runs that have no scores, since none of their hits is judged."""
     judged_by_people: bool = True
@@ -257,6 +263,12 @@ class Scores:
             source_order=source_order,
         )
 
+    def select_ids(self, ids: Collection[str]) -> Scores:
+        """The scores of some of the queries; other ids are ignored."""
+        selected = frozenset(ids)
+        is_selected = [query_id in selected for query_id in self.ids]
+        return self.select_queries(np.array(is_selected, dtype=np.bool_))
+
     def select_measures(self, *measures: str) -> Scores:
         """The scores of some of the measures.
 
@@ -286,10 +298,7 @@ class Scores:
         if problems:
             raise InputError(problems)
         selected = self.select_measures(*(measures or self.values))
-        if queries is None:
-            return selected
-        in_queries = [query_id in queries for query_id in self.ids]
-        return selected.select_queries(np.array(in_queries, dtype=np.bool_))
+        return selected if queries is None else selected.select_ids(queries)
 
     def rows(self) -> Iterator[ScoreRow]:
         """Every value: by retriever, then by measure, queries in the source's order."""

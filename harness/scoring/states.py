@@ -9,9 +9,10 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from harness.records import Results
+from harness.stats.differences import SCORE_TOLERANCE
 from retrievers.types import Ranking
 
-MAX_LABEL_GAP = 0.1
+MAX_LABEL_GAP = 0.1 + SCORE_TOLERANCE
 """Share of labelled first hits by which one state may be less labelled."""
 
 
@@ -19,7 +20,7 @@ class StateQueries(NamedTuple):
     """The queries that are scored in both states, and why others are left out."""
 
     ids: tuple[str, ...]
-    """Queries of equal text and history with labels in both states."""
+    """Queries of equal text and history that both states score."""
     without_label_before: tuple[str, ...]
     """Queries of both states that only the new one scores."""
     without_label_after: tuple[str, ...]
@@ -27,11 +28,12 @@ class StateQueries(NamedTuple):
     changed_text: tuple[str, ...]
     """Queries that both states score, with another text or history."""
     without_value: int = 0
-    """How many have labels, and no value of the measure from a retriever in a state."""
+    """How many both score, but a retriever in a state not on the measure that decides.
+    """
 
 
 def find_state_queries(old: Results, new: Results) -> StateQueries:
-    """Return the queries that have labels in both states of a corpus.
+    """Return the queries that both states of a corpus score, on any measure.
 
     Each state's own labels score them: a query that gained a relevant document stays.
     """

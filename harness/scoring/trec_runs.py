@@ -77,8 +77,7 @@ def score_trec_runs(
             conventions that is not judged.
     """
     _refuse_repeated(runs)
-    _refuse_groups(measures)
-    refuse_abstain(measures)
+    refuse_unfit_measures(measures)
     judgments = read_qrels(qrels)
     scored_runs: list[ScoredRun] = []
     problems: list[Problem] = []
@@ -113,43 +112,38 @@ def _score_lists(hits: Iterable[QueryHits]) -> Iterable[tuple[str, Floats]]:
 
 
 def _refuse_repeated(runs: Sequence[str | Path]) -> None:
-    """Refuse a run that is named twice.
+    """Refuse a run that is named twice, under one path or two.
 
     Raises:
         InputError: there is one.
     """
-    paths = [Path(run) for run in runs]
+    paths = [Path(run).resolve() for run in runs]
     for run, path in zip(runs, paths, strict=True):
         if paths.count(path) > 1:
             raise InputError(Problem(str(run), "is named twice", "name each run once"))
 
 
-def _refuse_groups(measures: Sequence[Measure]) -> None:
-    """Refuse measures with groups of alternatives.
+def refuse_unfit_measures(measures: Sequence[Measure]) -> None:
+    """Refuse measures that need what judgments alone do not say.
+
+    That is groups of alternatives, and for Abstain, which queries have no answer.
 
     Raises:
         InputError: there are any.
     """
-    problem = "there are no AND/OR groups in TREC qrels"
-    problems = [
-        Problem(f"measure {str(measure)!r}", problem, "leave out groups=")
-        for measure in measures
-        if measure.get("groups")
-    ]
+    problems: list[Problem] = []
+    for measure in measures:
+        if measure.get("groups"):
+            problem = "there are no AND/OR groups in qrels"
+            remedy = "leave out groups="
+        elif measure.name == ABSTAIN_MEASURE:
+            problem = "qrels do not say which queries have no answer"
+            remedy = "leave it out, or run an experiment on a data set that marks them"
+        else:
+            continue
+        problems.append(Problem(f"measure {str(measure)!r}", problem, remedy))
     if problems:
         raise InputError(problems)
-
-
-def refuse_abstain(measures: Sequence[Measure]) -> None:
-    """Refuse Abstain: judgments alone do not say which queries have no answer.
-
-    Raises:
-        InputError: it is among the measures.
-    """
-    if any(measure.name == ABSTAIN_MEASURE for measure in measures):
-        problem = "qrels do not say which queries have no answer"
-        remedy = "leave it out, or run an experiment on a data set that marks them"
-        raise InputError(Problem(f"measure {ABSTAIN_MEASURE!r}", problem, remedy))
 
 
 def _hits_reader(
@@ -194,10 +188,12 @@ def join_runs(
             )
             for run in runs
         )
+    rankings = {run.name: run.read_rankings for run in runs}
     scores = scores_from_columns(
         columns,
         scored,
-        {run.name: run.read_rankings for run in runs},
+        rankings,
+        compared=rankings,
         source_order=scored,
         primary=str(measures[0]),
     )

@@ -101,10 +101,12 @@ def is_fragile(sum_of_differences: float, span: float | None) -> bool:
         sum_of_differences: n times the mean difference, n the units.
         span: the measure's range; None if it is unknown.
 
-    >>> is_fragile(2.9, 1.0), is_fragile(-3.1, 1.0), is_fragile(0.1, None)
+    >>> is_fragile(-2.9, 1.0), is_fragile(3 - 1e-15, 1.0), is_fragile(0.1, None)
     (True, False, False)
     """
-    return span is not None and abs(sum_of_differences) < FRAGILE_LOSSES * span
+    if span is None:
+        return False
+    return abs(sum_of_differences) < FRAGILE_LOSSES * span * (1 - SCORE_TOLERANCE)
 
 
 def index_of_highest(scores: Floats) -> int:

@@ -127,14 +127,11 @@ def _count_relevant(view: View, query_id: str) -> int:
 def compare_grade_rules(view: View) -> GradeRules | None:
     """The means under other grade rules and gains, and by each labeller's grades.
 
-    None with one retriever or one rule, or if claims or passages decide.
+    None with one retriever or one rule, or if more than grades decides.
     """
     if len(view.retrievers) < 2:
         return None
     relevance = view.resolved.relevance
-    primary = parse_measure(view.primary)
-    if primary.uses_claims or primary.uses_passages:  # its hits are not documents
-        return None
     labels = {
         query_id: labelled.labels for query_id, labelled in view.results.queries.items()
     }
@@ -142,7 +139,7 @@ def compare_grade_rules(view: View) -> GradeRules | None:
         name: view.ranking_digests[name].primary_hits for name in view.retrievers
     }
     rows = winners_by_rule(
-        primary,
+        parse_measure(view.primary),
         other_grades(labels, relevance),
         hits_by_retriever,
         view.scores.weight_of,

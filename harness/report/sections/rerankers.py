@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from harness.evaluation.families import ideal_reranking
 from harness.measures import measure_rankings, parse_measure
+from harness.measures.table import grades_decide
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.stats.differences import paired_differences
@@ -110,9 +111,7 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
 def _ceiling(view: View, first_stage: str, depth: int) -> Floats | None:
     """Return the scores of a perfect reranker; None if grades do not decide them."""
     measure = parse_measure(view.primary)
-    if measure.uses_claims or measure.is_own or measure.get("groups") is not None:
-        return None
-    if measure.uses_passages:  # a reranker orders documents
+    if not grades_decide(measure):
         return None
     ideal_rankings = {
         query_id: ideal_reranking(ranking.doc_ids, view.grades[query_id], depth)

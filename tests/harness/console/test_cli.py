@@ -122,9 +122,10 @@ REFUSED = [
         "score qrels first.run first.run",
         "error: first.run: is named twice (name each run once)",
     ),
+    ("score qrels first.run x/../first.run", "first.run: is named twice"),
     (
         "score qrels first.run -m P(groups='first')@1",
-        "there are no AND/OR groups in TREC qrels",
+        "there are no AND/OR groups in qrels",
     ),
     (
         "score qrels first.run -m Abstain",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -24,10 +25,13 @@ from harness.dataset import load_dataset
 from harness.evaluation.abstention import evaluate_abstention
 from harness.evaluation.corpus_change import compare_corpus_states
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
+from harness.evaluation.join_folders import score_folders
 from harness.experiment import load
 from harness.measures import parse_measure, parse_measure_list
 from harness.pipeline import run
 from harness.report.paper import latex_tables
+from harness.report.sections.about_data import compare_grade_rules
+from harness.report.sections.rerankers import reranker_rows
 from harness.report.view import build_view
 from harness.running.options import RunOptions
 from harness.scoring import query_hits
@@ -38,7 +42,7 @@ from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_a
 from harness.stats.units import cluster_units, single_units
 from retrievers.ranking import ranked
 from retrievers.types import Query
-from tests.support import layouts
+from tests.support import layouts, tiny
 from tests.support.small import refusal
 
 
@@ -524,6 +528,37 @@ def test_measures_of_other_labels_are_refused_before_there_are_any(
 ):
     unlabelled = unlabelled_experiment(tmp_path, name)
     assert message in str(refusal(build, unlabelled))
+
+
+def test_queries_that_only_another_measure_scores_are_left_out(tmp_path):
+    results = run(experiment(tmp_path), RunOptions(tmp_path / "out"))
+    copy = tmp_path / "copy"
+    shutil.copytree(results.folder, copy)
+    joined = score_folders([results.folder, copy], ["Success@5"])
+    assert (joined.ids, joined.notes[0]) == (
+        tuple(ANSWERED),
+        "Compared on all 10 queries, the same in every folder.",
+    )
+    queries = compare_corpus_states(results, results).queries
+    assert (queries.ids, queries.without_value) == (tuple(ANSWERED), len(LOST))
+
+
+def test_no_reranker_changes_where_nothing_is_returned(tmp_path):
+    """Neither do other grades; an evaluation that is made again says the same."""
+    table = experiment(tmp_path, measures=("Abstain", "AP@5"))
+    model = tiny.cross_encoder(tmp_path / "model").as_posix()
+    rerank = {"kind": "cross-encoder", "model": model}
+    table["retrievers"].append({"name": "better", "of": "words", "rerank": rerank})
+    results = run(table, RunOptions(tmp_path / "out"))
+    stored = read_or_evaluate(results).tests
+    (results.folder / "evaluation.json").unlink()
+    results = records.read_results(results.folder)
+    assert read_or_evaluate(results).tests == stored
+    (uplift,) = (row for row in stored if row.family == "rerank uplift")
+    assert uplift.note == "no ceiling: grades alone do not decide the measure"
+    view = build_view(results)
+    assert reranker_rows(view)[0].ceiling is None
+    assert compare_grade_rules(view) is None
 
 
 def test_abstain_does_not_decide_where_every_query_has_an_answer(tmp_path):

@@ -17,7 +17,7 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
 from harness.scoring.declared_settings import read_declared_settings
-from harness.scoring.states import find_state_queries
+from harness.scoring.states import StateLabels, find_state_queries
 from harness.wording.verdicts import gate_sentence
 from tests.support import layouts
 
@@ -130,6 +130,12 @@ def test_a_rise_from_a_less_labelled_state_is_undecided(old, unlabelled):
     assert changed.comparison.mean_difference == pytest.approx(1 / 3)
     assert changed.reason is LabelReason.OLD_LESS_LABELLED
     assert changed.verdict is Verdict.UNDECIDED
+
+
+def test_float_noise_makes_no_state_less_labelled():
+    """0.4 - 0.3 is more than 0.1 in floats."""
+    assert not StateLabels(0.4, 0.3, 0).is_new_less_labelled
+    assert not StateLabels(0.3, 0.4, 0).is_old_less_labelled
 
 
 def test_a_query_without_a_value_of_the_measure_does_not_count(tmp_path):

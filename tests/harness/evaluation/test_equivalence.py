@@ -334,7 +334,9 @@ def own_scores(name, third):
     columns = [
         ScoreColumn(name, r, "xyz", v) for r, v in zip("ab", values, strict=True)
     ]
-    return scores_from_columns(columns, {}, {}, source_order="xyz", primary=name)
+    return scores_from_columns(
+        columns, {}, {}, compared={}, source_order="xyz", primary=name
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load_dataset
+from harness.dataset import DatasetReference, Labels, load_dataset
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.warning_sentences import warning_sentences
 from harness.experiment import RelevanceConfig
@@ -106,3 +106,12 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     assert {"linear", "by b"} <= set(readings) and readings["by a"] == other_grades(
         alone, RelevanceConfig()
     )["linear"]
+
+
+def test_declared_binary_grades_are_compared_with_the_given_ones() -> None:
+    labels = {"q": Labels(grades={"a": 3, "b": 0})}
+    readings = other_grades(labels, RelevanceConfig(grades="binary"))
+    assert list(readings.items()) == [
+        ("binary", {"q": {"a": 1, "b": 0}}),
+        ("as given", {"q": {"a": 3, "b": 0}}),
+    ]

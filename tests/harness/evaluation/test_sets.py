@@ -18,7 +18,11 @@ from harness import several_sets
 from harness.build.build import BuiltExperiment
 from harness.console.several_runs import run_files
 from harness.evaluation import gate
-from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
+from harness.evaluation.compare_sets import (
+    _strictest,
+    compare_set_folders,
+    compare_sets_of_folder,
+)
 from harness.evaluation.gate import GateArm, RetrieversFailed
 from harness.evaluation.sets import PairOnSets, compare_over_sets
 from harness.evaluation.verdict import Verdict
@@ -394,6 +398,29 @@ def test_results_over_the_same_sets_are_compared_set_by_set(
     assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {
         (row["a"], row["b"]) for row in rows
     }
+
+
+def test_a_retriever_that_failed_on_a_set_has_no_scores_of_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+def ours(queries, depth):
+    return [["apple"]] * len(queries)
+def theirs(queries, depth):
+    assert len(queries) == 6, "down"
+    return [["pear"]] * len(queries)
+"""
+    module = small.module(tmp_path, monkeypatch, code)
+    for name in ("ours", "theirs"):
+        path = several(tmp_path, name=name)
+        tables = path.read_text(encoding="utf-8").partition("[[retrievers]]")[0]
+        fn = f'[[retrievers]]\nname = "fn"\nkind = "python"\ncall = "{module}:{name}"\n'
+        path.write_text(tables + small.BM25 + fn, encoding="utf-8")
+        harness.run_sets(path)
+    folders = [tmp_path / "results" / name for name in ("ours", "theirs")]
+    comparison, _ = compare_set_folders(folders, [], None, Settings())
+    assert comparison.retrievers == ("bm25", "ours/fn")
+    assert [failure.retriever for failure in comparison.failed] == ["fn"]
 
 
 def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:

@@ -368,6 +368,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 {"default": "words", "of": [], "k1": [1]},
                 "sweep.of: names no retriever (name one: 'words'",
             ),
+            (
+                {"default": "words", "of": ["words", "words"], "k1": [1]},
+                "sweep.of: names one twice (name each retriever once)",
+            ),
             ({"default": "words", "of": "words"}, "sweep: has no axis"),
             (
                 {"default": "dense", "of": "dense", "chunk": {"size": [1]}},
@@ -377,6 +381,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 {"default": "words", "of": "words", "k1": 1},
                 "sweep.k1: 1 is not a list of values",
             ),
+            ({"default": "words", "of": "words", "k1": []}, "sweep.k1: is empty"),
             (
                 {"default": "words", "of": "words", "k1": [1, 1]},
                 "sweep.k1: 1 occurs twice",

@@ -61,6 +61,10 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             {"runs": {"a": RUN, "b": SCORES[:0]}},
             "runs['b']: none of its queries is judged",
         ),
+        (
+            {"measures": "P(groups='first')@1"},
+            "measure \"P(groups='first')@1\": there are no AND/OR groups in qrels",
+        ),
         ({"baseline": 3}, "baseline: is of type int"),
         ({"baseline": "c"}, "baseline: no run is called 'c'"),
         ({"margin": "x"}, "margin: 'x'"),

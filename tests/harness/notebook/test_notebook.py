@@ -13,6 +13,7 @@ import harness
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import load
 from harness.measures import measure_rankings, parse_measure
+from harness.notebook.results import LabelledQueries
 from harness.pipeline import run
 from harness.running.options import RunOptions
 from retrievers.bm25 import BM25
@@ -669,6 +670,18 @@ def test_the_queries_on_which_a_retriever_loses(results):
     assert lost["text"].tolist() == [QUERIES[query] for query in lost["query_id"]]
 
 
+def test_float_noise_is_no_loss(results):
+    """Averages of the same trials in another order differ in the last digit."""
+    rows = [("a", "q-rails", "nDCG@3", 1 / 3), ("b", "q-rails", "nDCG@3", 1 - 2 / 3)]
+    noisy = SimpleNamespace(
+        queries=results.queries,
+        scores=pd.DataFrame(rows, columns=results.scores.columns),
+        retrievers=("a", "b"),
+        manifest=results.manifest,
+    )
+    assert LabelledQueries(noisy)(lost_by="a", to="b").empty
+
+
 @pytest.mark.parametrize(
     ("lost_by", "to", "message"),
     [
@@ -759,6 +772,14 @@ def test_results_are_compared_with_saved_ones(weekly):
     compared = others.compare(weekly)
     retrievers = set(compared.summary["retriever"])
     assert retrievers == {"evaluation/letters", "weekly/letters", "bm25", "both"}
+
+
+def test_a_comparison_notes_the_retrievers_that_failed():
+    def down(texts):
+        raise OSError("down")
+
+    compared = evaluated({"bm25": "bm25", "mine": down}).compare()
+    assert "Incomplete: without mine" in compared.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from harness import records
+from harness.evaluation.gate import GateArm, gate_retrievers
+from harness.evaluation.join_folders import score_folders
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import RunOptions
@@ -147,6 +150,26 @@ def test_a_stored_folder_scores_the_same(
         if measure == name
     }
     assert again == first
+
+
+def test_other_passages_of_the_same_documents_are_another_ranking(
+    tmp_path: Path,
+) -> None:
+    other = CUT.replace('"cut"', '"other"').replace("36", "40")
+    path = experiment(tmp_path, CUT + other)
+    path.write_text(path.read_text().replace("tokens=12", "tokens=99"))
+    results = run(path, RunOptions(tmp_path / "out"))
+    copy = tmp_path / "copy"
+    shutil.copytree(results.folder, copy)
+    joined = score_folders([results.folder, copy], ["R(tokens=99)"])
+    first, second = (read()["q1"] for read in joined.rankings.values())
+    assert first == second
+    assert not joined.identical
+    gate = gate_retrievers(
+        GateArm(results, "cut"), GateArm(results, "other"), margin=0.1
+    )
+    assert gate.mean_difference == 0
+    assert gate.outcome == "not shown"
 
 
 def test_a_folder_without_passages_says_so(
