@@ -91,7 +91,7 @@ def run_built(
                 judging, runs, built.dataset, meter, staging=staging, earlier=folder
             )
         built = built.with_claims(judged.claims)
-        manifest = describe_run(loaded, built, runs, folder)
+        manifest = describe_run(loaded, built, runs, folder, looks=options.looks)
         costs = records.write_costs(staging, runs, meter.stages())
         prices = price_points(manifest, costs)
         evaluated = evaluate_rankings(

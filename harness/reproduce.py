@@ -85,7 +85,9 @@ def reproduce(
         loaded = load(path, allow_code=options.allow_code)
         built = build(loaded)
         _refuse_changed_data(earlier, built.dataset.digest)
-        run_options = options._replace(results=Path(temporary), only=())
+        run_options = options._replace(
+            results=Path(temporary), only=(), looks=earlier.manifest.earlier_looks
+        )
         again = run_built(loaded, built, run_options)
         return _compare(earlier, again)
 

@@ -27,6 +27,8 @@ def describe_run(
     built: BuiltExperiment,
     runs: Sequence[Run],
     folder: Path,
+    *,
+    looks: tuple[int, ...] | None = None,
 ) -> Manifest:
     """Return the manifest of a run without its times, its judge and digests of files.
 
@@ -35,6 +37,7 @@ def describe_run(
         built: its data set, graded labels and retrievers.
         runs: the rankings.
         folder: of the results; earlier runs are in the same parent folder, or here.
+        looks: queries of the earlier looks; None: those of these runs are counted.
     """
     resolved = built.resolved
     labels = built.labels
@@ -60,7 +63,8 @@ def describe_run(
         machine=describe_machine(),
         git=git_commit(Path.cwd()),
     )
-    looks = _count_earlier_looks(folder, manifest, dataset, labels)
+    if looks is None:
+        looks = _count_earlier_looks(folder, manifest, dataset, labels)
     return replace(manifest, earlier_looks=looks)
 
 

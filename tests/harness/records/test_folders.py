@@ -422,6 +422,22 @@ def test_a_folder_is_reproduced_from_any_working_directory(
     assert records.current_dataset(results).document_count == len(small.TEXTS)
 
 
+def test_a_run_is_reproduced_with_its_looks_although_earlier_runs_are_elsewhere(
+    tmp_path: Path,
+) -> None:
+    looks = "[statistics]\nlooks = { queries = [3, 6] }\n"
+    small.dataset(tmp_path / "data")
+    queries_file = tmp_path / "data" / "queries.json"
+    rows = json.loads(queries_file.read_text(encoding="utf-8"))
+    queries_file.write_text(json.dumps(rows[:4]), encoding="utf-8")
+    run_small(tmp_path, "first", more=looks)
+    queries_file.write_text(json.dumps(rows), encoding="utf-8")
+    second = run_small(tmp_path, "second", more=looks)
+
+    assert records.read_manifest(second).earlier_looks == (4,), "none that was planned"
+    assert reproduce(second).differing_files == ()
+
+
 @pytest.mark.parametrize("content", ["other documents", "no data set"])
 def test_the_data_with_the_digest_of_the_run_are_found_not_others_of_that_name(
     relative_results: Path, tmp_path: Path, content: str
