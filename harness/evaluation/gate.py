@@ -333,6 +333,7 @@ def _arm_scores(
     for arm_name, arm in arms.items():
         scores = selected[arm_name]
         columns[arm_name] = scores.values[primary][arm.retriever]
+        scores.rankings[arm.retriever]()  # rankings that were changed are refused
         if arm.retriever in scores.compared:
             compared[arm_name] = scores.compared[arm.retriever]
     return replace(
