@@ -35,12 +35,12 @@ class RunOptions(NamedTuple):
     """Dollars that the run may spend; None for no limit."""
     allow_code: bool = True
     """Whether the experiment may name code that is run."""
-    looks: tuple[int, ...] | None = None
-    """Queries of the earlier looks; None: those of the runs beside the results."""
     on_message: Callable[[str], None] = lambda line: None
     """Called with each message, such as where other results of the same name went."""
     on_progress: OnProgress = lambda name, meter: None
     """Called whenever something was counted."""
+    looks: tuple[int, ...] | None = None
+    """Queries of the earlier looks; None: those of the runs beside the results."""
 
     def with_progress_prefix(self, name: str) -> RunOptions:
         """The options of one run among several; its progress begins with the name."""
