@@ -12,8 +12,9 @@ from scipy import special, stats
 
 from harness.stats.differences import Floats, PairedDifferences, paired_differences
 from harness.stats.intervals import Interval
+from harness.stats.rank_sum_tails import subset_sums
 from harness.stats.sign_flip import Contrast, sign_flip
-from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums
+from harness.stats.signed_rank import doubled_ranks, signed_rank
 from harness.stats.units import Units
 
 ALPHA = 0.05

@@ -15,7 +15,12 @@ import numpy as np
 from stats_samples import ALPHA, BATCH, observed
 from stats_shapes import MARGIN, at_the_margin
 
-from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, Gate, gate_scores
+from harness.evaluation.gate_verdict import (
+    BASELINE_ARM,
+    CHALLENGER_ARM,
+    Gate,
+    gate_scores,
+)
 from harness.scoring.scores import Scores
 from harness.stats.differences import Floats, PairedDifferences, paired_differences
 from harness.stats.paired_tests import (

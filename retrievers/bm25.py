@@ -1,11 +1,10 @@
 """BM25 over the words of any language."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from retrievers.conditions import (
@@ -15,54 +14,31 @@ from retrievers.conditions import (
     filter_values,
 )
 from retrievers.document import Document, sample_documents
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.facts import ModelFacts, RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.options.tables import Configured
 from retrievers.prices import Price
 from retrievers.query import Query
-from retrievers.ranking import Mask, Ranking, ranked, round_scores, top_k_candidates
+from retrievers.ranking import Mask, Ranking, ranked
 from retrievers.resources import Corpus, Resources, own_resources
 from retrievers.retriever import Retriever
-from retrievers.texts.chunking import Chunk, cut_document
+from retrievers.texts.chunking import Chunk
 from retrievers.texts.languages import (
-    LANGUAGE_NAMES,
-    detect_shared_language,
     load_language_model,
 )
 from retrievers.texts.placed_passages import PassagePlaces
+from retrievers.texts.stemming import DOTLESS_I, detect_stemming, load_stemmer
 from retrievers.texts.word_tokens import TOKENIZATION_RULE, tokenize
+from retrievers.word_index import WordIndex, rank_scores, read_words, stem_words
 
 LANGUAGE_SAMPLE_SIZE = 200
 """Documents from which the corpus's language is detected."""
-DOTLESS_I = "\u0131"
 MAX_SHARED_TERMS = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
 MAX_K1 = 1_000_000
 """The largest k1: far below it, terms no longer saturate; far above it, scores overflow
 and nothing is found."""
-
-
-@dataclass(slots=True)
-class _WordIndex:
-    """The words of a corpus; they do not depend on k1 and b."""
-
-    field_values: FieldValues
-    """Fields of the documents that conditions use."""
-    terms: list[list[int]] = field(default_factory=list)
-    """The terms of each document, or passage, as numbers of the vocabulary."""
-    vocabulary: dict[str, int] = field(default_factory=dict)
-    """Word, or stem -> its number."""
-    doc_ids: list[str] = field(default_factory=list)
-    """Documents with a term."""
-    empty_doc_ids: list[str] = field(default_factory=list)
-    """Documents without a term."""
-    passage_starts: list[int] = field(default_factory=list)
-    """Where the passages of each document begin in `terms`."""
-    passage_ids: list[str] = field(default_factory=list)
-    """Ids of passages, with the numbers by which they are found in their documents."""
-    stemming: str = ""
-    """The language in which words are stemmed; empty if they are not."""
 
 
 class BM25(Configured, Retriever):
@@ -84,7 +60,7 @@ class BM25(Configured, Retriever):
     """The language of stemming; "" for none; None until it is detected."""
     _stem: Callable[[str], str]
     _conditions: tuple[Condition, ...] = ()
-    _index: _WordIndex
+    _index: WordIndex
     """Set by `index`; without `terms`, which the engine has."""
     _engine: Any
     _resources: Resources | None = None
@@ -95,7 +71,7 @@ class BM25(Configured, Retriever):
         self._language = self.stemming
         if self.stemming is None:
             load_language_model()  # on another core, while the documents are read
-        self._stem = _stemmer(self.stemming or "")
+        self._stem = load_stemmer(self.stemming or "")
         if self.chunk is not None and self.chunk.unit == "tokens":
             problem = "BM25 has no tokens of an encoder"
             raise InputError(Problem("chunk.unit", problem, "leave it out"))
@@ -177,7 +153,7 @@ class BM25(Configured, Retriever):
             )
             self._index = replace(index, terms=[])
             self._language = index.stemming
-            self._stem = _stemmer(index.stemming)
+            self._stem = load_stemmer(index.stemming)
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
@@ -205,14 +181,14 @@ class BM25(Configured, Retriever):
         matching = self._matching(query) if self._conditions else None
         places = self._passage_places
         if places is None:
-            return _rank_scores(scores, self._index.doc_ids, depth, matching)
+            return rank_scores(scores, self._index.doc_ids, depth, matching)
         starts = self._index.passage_starts
         best_scores = np.maximum.reduceat(scores, starts)
-        documents = _rank_scores(best_scores, self._index.doc_ids, depth, matching)
+        documents = rank_scores(best_scores, self._index.doc_ids, depth, matching)
         if matching is not None:
             lengths = np.diff([*starts, len(scores)])
             matching = np.repeat(matching, lengths)
-        passages = _rank_scores(scores, self._index.passage_ids, depth, matching)
+        passages = rank_scores(scores, self._index.passage_ids, depth, matching)
         return documents.with_passages(places.place(passages))
 
     def _open_passages(
@@ -237,109 +213,28 @@ class BM25(Configured, Retriever):
         """Return whether each document matches the query's filter."""
         return self._index.field_values.matching(filter_values(query, self._conditions))
 
-    def _count_words(self, documents: Iterable[Document]) -> _WordIndex:
+    def _count_words(self, documents: Iterable[Document]) -> WordIndex:
         """Return the words of all documents, perhaps counted by another retriever."""
         fields = sorted(condition.field for condition in self._conditions)
         shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
         key = f"bm25 {self.stemming} {self.chunk} {fields}"
-        index: _WordIndex | None = shared.get(key)
+        index: WordIndex | None = shared.get(key)
         if index is not None:
             return index
-        index = _WordIndex(FieldValues(fields))
+        index = WordIndex(FieldValues(fields))
         # Drawing the sample reads all documents, and so fills the index.
         sample = sample_documents(
-            _read_words(documents, self.chunk, index), size=LANGUAGE_SAMPLE_SIZE
+            read_words(documents, self.chunk, index), size=LANGUAGE_SAMPLE_SIZE
         )
         language = self.stemming or ""
         if self.stemming is None and index.terms:
-            language = _detect_stemming(sample)
-        # Without a language, `_stem_words` changes the dotless i alone.
+            language = detect_stemming(sample)
+        # Without a language, `stem_words` changes the dotless i alone.
         if language or any(DOTLESS_I in word for word in index.vocabulary):
-            index = _stem_words(index, language)
+            index = stem_words(index, language)
         if sum(map(len, index.terms)) <= MAX_SHARED_TERMS:
             shared[key] = index
         return index
-
-
-def _rank_scores(
-    scores: npt.NDArray[np.float32],
-    ids: Sequence[str],
-    depth: int,
-    matching: Mask | None,
-) -> Ranking:
-    """Return the best documents, or passages, that match and score above 0."""
-    if matching is not None:
-        scores = np.where(matching, scores, 0)
-    candidates = top_k_candidates(scores, depth, scores > 0)
-    candidate_ids = [ids[i] for i in candidates.tolist()]
-    return ranked(candidate_ids, round_scores(scores[candidates]), depth)
-
-
-def _read_words(
-    documents: Iterable[Document], chunks: Chunk | None, index: _WordIndex
-) -> Iterator[Document]:
-    """Add the words of each document to the index; yield documents that have any."""
-    vocabulary = index.vocabulary
-    for document in documents:
-        passages = [document] if chunks is None else cut_document(document, chunks)
-        passage_terms = []
-        for passage in passages:
-            words = tokenize(passage.content)
-            terms = [vocabulary.setdefault(word, len(vocabulary)) for word in words]
-            if terms:
-                passage_terms.append(terms)
-                index.passage_ids.append(passage.id)
-        if passage_terms:
-            index.doc_ids.append(document.id)
-            index.field_values.add(document.fields)
-            index.passage_starts.append(len(index.terms))
-            index.terms.extend(passage_terms)
-            yield document
-        else:
-            index.empty_doc_ids.append(document.id)
-
-
-def _stem_words(index: _WordIndex, language: str) -> _WordIndex:
-    """Return the index with stems as vocabulary; each word is stemmed once."""
-    stem = _stemmer(language)
-    stems: dict[str, int] = {}
-    stem_of_word = [
-        stems.setdefault(stem(word), len(stems)) for word in index.vocabulary
-    ]
-    stemmed_terms = [
-        list(map(stem_of_word.__getitem__, terms)) for terms in index.terms
-    ]
-    return replace(index, terms=stemmed_terms, vocabulary=stems, stemming=language)
-
-
-def _detect_stemming(documents: Iterable[Document]) -> str:
-    """Return the language of nine in ten documents if Snowball has it, else ""."""
-    import Stemmer
-
-    code = detect_shared_language(document.content for document in documents)
-    language = LANGUAGE_NAMES.get(code, "")
-    return language if language in Stemmer.algorithms() else ""
-
-
-def _stemmer(language: str) -> Callable[[str], str]:
-    """Return the function that stems a word; without a language the word stays.
-
-    The i without its dot becomes i: in lower case, every I has become i, and ILIK would
-    not find ılık. So only after stemming, since a stemmer of Turkish needs the ı.
-    """
-    if not language:
-        return _with_dotted_i
-    import Stemmer
-
-    if language not in Stemmer.algorithms():
-        remedy = did_you_mean(language, Stemmer.algorithms())
-        raise InputError(Problem("stemming", f"unknown language {language!r}", remedy))
-    stem: Callable[[str], str] = Stemmer.Stemmer(language).stemWord
-    return lambda word: _with_dotted_i(stem(word))
-
-
-def _with_dotted_i(word: str) -> str:
-    return word.replace(DOTLESS_I, "i")
 
 
 def queries_without_shared_word(
@@ -359,10 +254,10 @@ def queries_without_shared_word(
     """
     if stemming is None:
         sample = sample_documents(documents(), size=LANGUAGE_SAMPLE_SIZE)
-        stemming = _detect_stemming(
+        stemming = detect_stemming(
             document for document in sample if tokenize(document.content)
         )
-    stem = _stemmer(stemming)
+    stem = load_stemmer(stemming)
     stems_by_query = {
         query.id: frozenset(map(stem, tokenize(query.text))) for query in queries
     }

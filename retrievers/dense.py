@@ -46,7 +46,8 @@ from retrievers.stores.options import (
     StoreOptions,
 )
 from retrievers.stores.quantized import QuantizedStore, bytes_per_vector
-from retrievers.texts.chunking import Chunk, rank_by_best_passage
+from retrievers.texts.chunking import Chunk
+from retrievers.texts.passage_ranking import rank_by_best_passage
 from retrievers.texts.placed_passages import PassagePlaces
 from retrievers.vector_index import (
     COLLECTION_NUMBERS_NOTE,

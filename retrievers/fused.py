@@ -15,7 +15,7 @@ from retrievers.passage import Passage
 from retrievers.query import Query
 from retrievers.ranking import Floats, Ranking, ranked, round_scores
 from retrievers.retriever import Retriever, check_retriever
-from retrievers.texts.chunking import PASSAGE_SEPARATOR
+from retrievers.texts.passage_ranking import PASSAGE_SEPARATOR
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
 """Fusion by ranks, by scores on one scale, or by scores between the query's lowest and

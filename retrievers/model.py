@@ -13,10 +13,11 @@ from typing import ClassVar
 
 from retrievers.embedded import Embedded, PairScores, Role
 from retrievers.errors import BackendError
-from retrievers.facts import ModelFacts, parse_model_facts, stored_model_facts
+from retrievers.facts import ModelFacts
 from retrievers.meter import Call, Meter
 from retrievers.prices import FREE_PRICE, Price
 from retrievers.ragged import VectorForm
+from retrievers.stored_facts import parse_model_facts, stored_model_facts
 from retrievers.texts.token_estimate import Tokens, estimate_tokens
 
 TextPair = tuple[str, str]

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from retrievers.document import Document
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.facts import RetrieverFacts, parse_facts, stored_facts
+from retrievers.facts import RetrieverFacts
 from retrievers.meter import Meter
 from retrievers.query import Query
 from retrievers.ranking import Ranking
+from retrievers.stored_facts import parse_facts, stored_facts
 
 
 class Retriever(ABC):

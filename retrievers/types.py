@@ -19,9 +19,6 @@ from retrievers.facts import Origin as Origin
 from retrievers.facts import RerankerFacts as RerankerFacts
 from retrievers.facts import RetrieverFacts as RetrieverFacts
 from retrievers.facts import VectorFacts as VectorFacts
-from retrievers.facts import parse_count as parse_count
-from retrievers.facts import parse_facts as parse_facts
-from retrievers.facts import stored_facts as stored_facts
 from retrievers.model import Encoder as Encoder
 from retrievers.model import Limits as Limits
 from retrievers.model import Model as Model
@@ -48,6 +45,9 @@ from retrievers.ranking import without_documents as without_documents
 from retrievers.retriever import Retriever as Retriever
 from retrievers.retriever import read_facts as read_facts
 from retrievers.store import Store as Store
+from retrievers.stored_facts import parse_count as parse_count
+from retrievers.stored_facts import parse_facts as parse_facts
+from retrievers.stored_facts import stored_facts as stored_facts
 from retrievers.texts.token_estimate import Counts as Counts
 from retrievers.trace import ToolUse as ToolUse
 from retrievers.trace import Trace as Trace

@@ -20,12 +20,8 @@ from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.ragged import count_numbers, nonzero_rows
 from retrievers.store import Store
-from retrievers.texts.chunking import (
-    Chunk,
-    PassageInContext,
-    document_of_passage,
-    passages_in_context,
-)
+from retrievers.texts.chunking import Chunk, PassageInContext, passages_in_context
+from retrievers.texts.passage_ranking import document_of_passage
 
 COLLECTION_NUMBERS_NOTE = "numbers"
 """Name of the note that stores `CollectionNumbers`."""

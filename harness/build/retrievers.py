@@ -4,34 +4,31 @@ Retrievers are built after those that they use. Parts of equal tables are one ob
 that documents are embedded and indexed once; only an agent has retrievers of its own.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar, cast
 
 from harness.build.agents import build_agent
 from harness.build.built_retriever import BuiltRetriever
 from harness.build.missing import name_retriever
+from harness.build.part_pool import PartPool, canonical_json, instantiate_part
 from harness.experiment.agent_config import AgentConfig
 from harness.experiment.class_options import PartConfig
 from harness.experiment.composed_configs import FusionConfig, RerankConfig
 from harness.experiment.retriever_config import QueryFieldRef, RetrieverConfig
 from harness.experiment.retriever_schema import CustomConfig
 from harness.experiment.vector_configs import DenseConfig, VectorRetrieverConfig
-from retrievers import encoder_class, reranker_class, retriever_class
+from retrievers import retriever_class
 from retrievers.conditions import Condition, parse_conditions
 from retrievers.dense import Dense
-from retrievers.errors import BackendError, InputError, Problem, collect_errors
+from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.filtered import Filtered, SupportsFilter
 from retrievers.fused import Fused
-from retrievers.options.placeholders import instantiate
-from retrievers.options.user_code import NamedObject, wrap_user_errors
+from retrievers.options.user_code import NamedObject
 from retrievers.reranked import Reranked
-from retrievers.types import Encoder, Model, Reranker, Retriever
+from retrievers.types import Encoder, Retriever
 from retrievers.vector_reduction import VectorReduction
 
-Part = TypeVar("Part", bound=Model | Retriever)
 DIMENSIONS_OPTION = "dimensions"
 """The option by which an encoder requests fewer dimensions from its service."""
 
@@ -121,50 +118,6 @@ def _trials(config: RetrieverConfig, trials_by_name: Mapping[str, int]) -> int:
         else:
             trials.append(_trials(part, trials_by_name))
     return max(trials)
-
-
-@dataclass(frozen=True, slots=True)
-class PartPool:
-    """The parts built so far: equal tables are one object, computed once."""
-
-    parts: dict[str, Model | Retriever] = field(default_factory=dict)
-    """Table as JSON, with "encoder" or "reranker" before that of a model -> part."""
-    model_configs: dict[int, PartConfig] = field(default_factory=dict)
-    """`id` of an encoder or a reranker -> its table."""
-
-    def of_models(self) -> "PartPool":
-        """Return a pool that shares the models alone."""
-        models: dict[str, Model | Retriever] = {
-            key: part for key, part in self.parts.items() if isinstance(part, Model)
-        }
-        return PartPool(models, self.model_configs)
-
-    def get_or_build(self, key: str, build_part: Callable[[], Part]) -> Part:
-        """Return the part of a key, built at the first request."""
-        if key not in self.parts:
-            self.parts[key] = build_part()
-        return cast(Part, self.parts[key])
-
-    def encoder(self, config: PartConfig) -> Encoder:
-        """Return the encoder of a table."""
-        encoder: Encoder = self._model("encoder", config, encoder_class)
-        return encoder
-
-    def reranker(self, config: PartConfig) -> Reranker:
-        """Return the reranker of a table."""
-        reranker: Reranker = self._model("reranker", config, reranker_class)
-        return reranker
-
-    def _model(
-        self, part_kind: str, config: PartConfig, find_class: Callable[[str], type]
-    ) -> Any:
-        """Return the encoder or the reranker of a table, and remember its table."""
-        model = self.get_or_build(
-            f"{part_kind} {canonical_json(config.as_table())}",
-            lambda: _instantiate(find_class(config.kind), config.options),
-        )
-        self.model_configs[id(model)] = config
-        return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,14 +252,11 @@ def _shared_key(config: RetrieverConfig) -> str:
     return canonical_json(config.model_dump(exclude={"name", "rerank"}))
 
 
-def canonical_json(table: Mapping[str, Any]) -> str:
-    """Return the same text for equal tables."""
-    return json.dumps(table, sort_keys=True, default=str)
-
-
 def _custom(config: CustomConfig) -> Retriever:
     """Build a retriever with an index of its own, behind its filter if it has one."""
-    retriever: Retriever = _instantiate(retriever_class(config.kind), config.options)
+    retriever: Retriever = instantiate_part(
+        retriever_class(config.kind), config.options
+    )
     conditions = _conditions(config)
     if not conditions:
         return retriever
@@ -314,24 +264,6 @@ def _custom(config: CustomConfig) -> Retriever:
         return Filtered(retriever, conditions)
     retriever.set_filter(conditions)
     return retriever
-
-
-def _instantiate(cls: Any, options: Mapping[str, Any]) -> Any:
-    """Return a part built from its options.
-
-    The fingerprint of a model on this machine is computed here, since that reads its
-    folder, whose problems are the user's.
-    """
-    try:
-        with wrap_user_errors((cls,)):
-            part = instantiate(cls, options)
-            if isinstance(part, Model) and part.at_hand:
-                _ = part.fingerprint
-            return part
-    except BackendError as failure:
-        message = f"its options are refused: {failure}"
-        remedy = "look at the documentation of its package"
-        raise InputError(Problem("kind", message, remedy)) from failure
 
 
 def _conditions(config: RetrieverConfig) -> list[Condition]:

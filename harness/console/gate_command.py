@@ -30,7 +30,7 @@ from retrievers.errors import InputError, NotConfirmed, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 if TYPE_CHECKING:
-    from harness.evaluation.gate import Gate
+    from harness.evaluation.gate_verdict import Gate
     from harness.records import Results
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
@@ -154,7 +154,7 @@ class GateRequest(NamedTuple):
 
 def _fails(gate: Gate, fail_if: Literal["not-passed", "worse"]) -> bool:
     """Whether a gate's outcome is an error of the command."""
-    from harness.evaluation.gate import GateOutcome
+    from harness.evaluation.gate_verdict import GateOutcome
 
     if fail_if == "worse":
         return gate.outcome is GateOutcome.WORSE

@@ -16,6 +16,7 @@ from harness.console.dataset_arguments import (
     dataset_reference,
     takes_dataset_options,
 )
+from harness.console.listing_text import print_listing
 from harness.console.messages import confirm, show_tracebacks
 from harness.console.output import (
     open_console,
@@ -158,7 +159,7 @@ def report(
         from harness.report.index import write_index
 
         listing = write_index(results)
-        results_text.print_listing(listing, results, quiet=quiet, as_json=as_json)
+        print_listing(listing, results, quiet=quiet, as_json=as_json)
         return
     stored = records.read_results(results)
     write_report(stored, shows_texts=not no_texts)

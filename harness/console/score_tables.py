@@ -19,7 +19,7 @@ from harness.console.columns import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from harness.report.index import IndexEntry
+    from harness.report.results_listing import IndexEntry
     from harness.scoring.scores import ScoreRow
     from harness.stats.summary import ScoreSummary
 

@@ -9,7 +9,7 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.without_labels.verdict_size import detectable_differences
-from harness.wording.conclusion import queries_needed_words
+from harness.wording.next_step import queries_needed_words
 
 if TYPE_CHECKING:
     from harness.records import Results

@@ -8,7 +8,7 @@ compares the digest, and `documents_with_text`, which looks for texts that label
 import hashlib
 import json
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,8 +30,6 @@ MAX_COMPARED_IDS = 2_000
 DROP_REMEDY = compose_remedy(
     "set ", Setting("dangling", "drop", "relevance"), Option("--dangling drop")
 )
-ANCHOR_WORDS = 5
-"""The first words of a passage, by which documents with it are found."""
 TEXT_KEY_BYTES = 12
 """Bytes of a text's digest: with millions of texts, no two get the same by chance."""
 HALF_CHARACTER_REMEDY = "write the character whole, or remove it"
@@ -280,61 +278,3 @@ def digest_line(row: list[Any]) -> bytes:
 def half_character_problem(error: UnicodeEncodeError) -> str:
     """Return what is wrong with a text that UTF-8 has no bytes for."""
     return f"holds half a character, \\u{ord(error.object[error.start]):x}"
-
-
-def documents_with_text(
-    texts: Iterable[str],
-    documents: Iterable[Document],
-    full_texts: Collection[str] = (),
-) -> dict[str, str]:
-    """Return for each text the document that equals it, else the first that has it.
-
-    Texts that are in no document are missing. A text of five words or more is found in
-    a document only if its first five words are whole there. This takes one pass over
-    the documents.
-
-    Args:
-        texts: the texts, as `normalise_text` returns them: without differences of white
-            space and case.
-        documents: the corpus, as it is; documents are normalised here.
-        full_texts: those of the texts that a document must equal.
-    """
-    texts = set(texts)
-    passages_by_anchor = _group_by_anchor(texts.difference(full_texts))
-    equal: dict[str, str] = {}
-    containing: dict[str, str] = {}
-    for document in documents:
-        for text in (document.text, document.content):
-            normal = normalise_text(text)
-            if normal in texts:
-                equal.setdefault(normal, document.id)
-        if not passages_by_anchor:
-            continue
-        content = normalise_text(document.content)
-        for passage in _possible_passages(content, passages_by_anchor):
-            if passage not in containing and passage in content:
-                containing[passage] = document.id
-    return {**containing, **equal}
-
-
-def _group_by_anchor(passages: Iterable[str]) -> dict[tuple[str, ...], list[str]]:
-    """Return passages by their first words."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for passage in passages:
-        anchor = tuple(passage.split(" ")[:ANCHOR_WORDS])
-        groups.setdefault(anchor, []).append(passage)
-    return groups
-
-
-def _possible_passages(
-    content: str, passages_by_anchor: Mapping[tuple[str, ...], Sequence[str]]
-) -> Iterator[str]:
-    """Yield the passages whose first words are in a text, and all short passages."""
-    words = content.split(" ")
-    last = len(words) - ANCHOR_WORDS
-    anchors = {tuple(words[i : i + ANCHOR_WORDS]) for i in range(last + 1)}
-    for anchor in anchors & passages_by_anchor.keys():
-        yield from passages_by_anchor[anchor]
-    for anchor, passages in passages_by_anchor.items():
-        if len(anchor) < ANCHOR_WORDS:
-            yield from passages

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from harness.dataset.check_corpus import CheckedDocuments
-from harness.dataset.label_lists import split_cell
 from harness.dataset.labels import NO_LABELS, Labels
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import SourceLocation
+from harness.dataset.split_cell import split_cell
 from harness.dataset.written_values import parse_cell, quoted_value
 from harness.english import first_names
 from retrievers.ids import document_id

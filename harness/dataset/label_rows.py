@@ -21,15 +21,11 @@ from harness.dataset.columns import (
     not_labels_remedy,
 )
 from harness.dataset.complaint import Complaint
-from harness.dataset.label_lists import (
-    read_label_list,
-    split_cell,
-    split_elements,
-    unreadable_spans,
-)
+from harness.dataset.label_lists import read_label_list, unreadable_spans
 from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.source import PlacedLabels, SourceLocation
+from harness.dataset.split_cell import split_cell, split_elements
 from harness.dataset.usual_names import (
     CLICKS_COLUMN,
     NEUTRAL_DOCUMENT_NAMES,

@@ -29,12 +29,18 @@ from harness.dataset.choose_reader import open_source
 from harness.dataset.columns import kind_first
 from harness.dataset.dataset import Dataset, ReadColumn, ReadTable
 from harness.dataset.excluded_documents import match_excluded
+from harness.dataset.label_column import LabelColumnSearch, find_label_column
 from harness.dataset.labels import Labels
-from harness.dataset.match_labels import MatchedLabels, columns_read_as, match_labels
+from harness.dataset.match_labels import match_labels
+from harness.dataset.matched_labels import MatchedLabels, columns_read_as
 from harness.dataset.merge_judgments import (
     note_changed_texts,
     read_replacing_judgments,
     replace_labels,
+)
+from harness.dataset.misread_columns import (
+    report_answers_of_ids,
+    report_returned_documents,
 )
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import (
@@ -43,14 +49,8 @@ from harness.dataset.reference import (
     parse_reference,
 )
 from harness.dataset.source import Source
-from harness.dataset.unlabelled_columns import (
-    LabelColumnSearch,
-    find_label_column,
-    report_answers_of_ids,
-    report_returned_documents,
-    report_unused_columns,
-)
 from harness.dataset.unlabelled_texts import report_texts_of_documents
+from harness.dataset.unused_columns import report_unused_columns
 from harness.dataset.usual_names import (
     DOCUMENT_NAMING_KINDS,
     LABEL_KINDS,

@@ -17,7 +17,6 @@ from harness.dataset.dataset import Dataset
 from harness.dataset.file import File
 from harness.dataset.judging_columns import RANK_WORDS, SCORE_WORDS
 from harness.dataset.label_lists import (
-    NamesDocument,
     are_pairs,
     holds_scores,
     named_documents,
@@ -29,6 +28,7 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import NO_ROW, Row
 from harness.dataset.rows import read_file_rows
+from harness.dataset.split_cell import NamesDocument
 from harness.dataset.usual_names import normalised_name, words_of_name
 from retrievers.ids import document_id
 

@@ -1,7 +1,7 @@
 """Unused columns with the texts of documents.
 
 They may be labels that quote documents. The search takes a pass over the corpus, so it
-comes last, if nothing else was found (`unlabelled_columns`).
+comes last, if nothing else was found (`label_column`).
 """
 
 from collections import defaultdict
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from harness.dataset.check_corpus import documents_with_text
 from harness.dataset.columns import (
     declarations,
     declared_field_names,
     not_labels_remedy,
 )
+from harness.dataset.quoted_texts import documents_with_text
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DeclaredColumn
 from harness.dataset.usual_names import judges_documents

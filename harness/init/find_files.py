@@ -18,7 +18,7 @@ from harness.dataset.query_tables import (
     QueryTable,
     find_query_table,
 )
-from harness.dataset.readers.markdown_folder import list_documents
+from harness.dataset.readers.text_documents import list_documents
 from harness.dataset.text_rows import read_json
 from harness.dataset.usual_names import usual_column
 from harness.english import count_of

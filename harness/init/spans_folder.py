@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset import DatasetReference
-from harness.dataset.check_corpus import documents_with_text
+from harness.dataset.quoted_texts import documents_with_text
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.dataset_folder import find_folder, open_documents
 from harness.init.spans import SPAN_QUERY_PATHS, RetrievalSpans, collect_spans

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.dataset import Dataset
-from harness.dataset.check_corpus import documents_with_text
 from harness.dataset.dataset import count_grades
+from harness.dataset.quoted_texts import documents_with_text
 from harness.preflight.truncation import TruncationEstimate
 from retrievers.ids import normalise_text
 from retrievers.texts.languages import LANGUAGE_NAMES, detect_language

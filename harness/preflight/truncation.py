@@ -12,7 +12,8 @@ from typing import NamedTuple
 from harness.build.built_retriever import BuiltRetriever
 from harness.preflight.embedding import has_user_chunker
 from retrievers.dense import Dense
-from retrievers.texts.chunking import Chunk, document_of_passage, passages_of
+from retrievers.texts.chunking import Chunk, passages_of
+from retrievers.texts.passage_ranking import document_of_passage
 from retrievers.types import Document
 
 MIN_TRUNCATED_DOCUMENT_SHARE = 0.05

@@ -21,6 +21,8 @@ from harness.records.earlier_looks import (
 from harness.records.environment import Commit as Commit
 from harness.records.facts import RetrieverFailure as RetrieverFailure
 from harness.records.facts import RetrieverOutcome as RetrieverOutcome
+from harness.records.find_dataset import current_dataset as current_dataset
+from harness.records.find_dataset import find_dataset as find_dataset
 from harness.records.jsonl import new_text_file as new_text_file
 from harness.records.jsonl import read_json_lines as read_json_lines
 from harness.records.jsonl import reads_by as reads_by
@@ -55,8 +57,6 @@ from harness.records.read_artifact import unreadable_file as unreadable_file
 from harness.records.resolved_tables import RetrieverRecord as RetrieverRecord
 from harness.records.results import NO_SCORES as NO_SCORES
 from harness.records.results import Results as Results
-from harness.records.results import current_dataset as current_dataset
-from harness.records.results import find_dataset as find_dataset
 from harness.records.results import holds_results_folders as holds_results_folders
 from harness.records.results import read_complete_manifest as read_complete_manifest
 from harness.records.results import read_results as read_results

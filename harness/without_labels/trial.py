@@ -15,7 +15,7 @@ from harness.dataset import Dataset, load_dataset
 from harness.dataset.choose_reader import find_data_folders
 from harness.dataset.listing import list_files
 from harness.dataset.load import load_documents
-from harness.dataset.readers.markdown_folder import TEXT_SUFFIXES, list_documents
+from harness.dataset.readers.text_documents import TEXT_SUFFIXES, list_documents
 from harness.experiment import LoadedExperiment, load
 from harness.init.template import NamedModel
 from harness.init.write_experiment import LANGUAGE_SAMPLE

@@ -24,19 +24,22 @@ from harness.english import (
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.warnings import Fragile
-from harness.stats.power import MAX_POWER_QUERIES
-from harness.stats.settings import Settings
 from harness.wording.failures import failure_summary
-from harness.wording.looks import look_step, next_look_command
+from harness.wording.looks import next_look_command
+from harness.wording.next_step import next_step
 from harness.wording.numerals import capital_numeral
+from harness.wording.sweep_choice import (
+    MAX_ALIKE_NAMES,
+    alike_sentence,
+    edge_sentence,
+    sweep_sentence,
+)
 from harness.wording.verdicts import opposite_warning
 
 RECOMPUTED_NOTE = (
     "This folder has no evaluation of this version: "
     "its comparisons are computed again from its scores."
 )
-MAX_ALIKE_NAMES = 3
-"""Configurations up to which all are named."""
 MIN_VISIBLE_LEAD = 0.0005
 """Smaller leads would read 0.000."""
 
@@ -179,7 +182,7 @@ def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclus
         return _conclude_exploratory(evaluation)
     if evaluation.sweep is not None:
         return _conclude_sweep(evaluation, evaluation.sweep)
-    step = _next_step(evaluation, complete=complete)
+    step = next_step(evaluation, complete=complete)
     command = next_look_command(evaluation, folder)
     rows = evaluation.baseline_comparisons
     if not any(row.verdict.shows_difference for row in rows):
@@ -338,7 +341,7 @@ def _details(evaluation: Evaluation) -> list[str]:
     leader = evaluation.leader
     sentences = [lead_sentence(evaluation), _choice_detail(evaluation)]
     if evaluation.sweep is not None:
-        sentences = [_sweep_sentence(evaluation.sweep, evaluation.settings)]
+        sentences = [sweep_sentence(evaluation.sweep, evaluation.settings)]
     if evaluation.effective is not None:
         unit = "query" if evaluation.clusters is None else "cluster"
         units = count_of(round(evaluation.effective), unit)
@@ -372,64 +375,6 @@ def _identical_to_leader(evaluation: Evaluation) -> list[str]:
         for name in evaluation.as_good_as_leader[1:]
         if rows[name].reason is Reason.IDENTICAL
     ]
-
-
-def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
-    """Return the next look, how many queries to label, or the choice that remains.
-
-    So many queries detect `evaluation.difference` from every undecided retriever.
-    """
-    if evaluation.look is not None:
-        return look_step(evaluation)
-    undecided = _undecided_retrievers(evaluation)
-    helped = [name for name in undecided if _is_helped_by_queries(evaluation, name)]
-    needed = max((evaluation.queries_needed[name] or 0 for name in helped), default=0)
-    difference = f"a difference of {evaluation.difference:g}"
-    if needed > (evaluation.clusters or evaluation.n):
-        has_clusters = evaluation.clusters is not None
-        queries_text = queries_needed_words(needed, clusters=has_clusters)
-        return f"Label more: {queries_text} reliably detect {difference}."
-    if needed:
-        return f"These queries would probably have shown {difference}."
-    if helped:
-        return "Label more queries; too few differ to estimate how many."
-    close = evaluation.as_good_as_leader
-    if undecided or not complete or len(close) < 2:
-        return ""
-    return f"Among {join_names(close)}, choose by cost and speed."
-
-
-def _undecided_retrievers(evaluation: Evaluation) -> list[str]:
-    """Return the retrievers that need more queries, and whose rankings differ."""
-    rows = evaluation.leader_comparisons
-    return [
-        name
-        for name in evaluation.queries_needed
-        if name not in evaluation.better_on_typical_query
-        and rows[name].reason is not Reason.IDENTICAL
-    ]
-
-
-def _is_helped_by_queries(evaluation: Evaluation, name: str) -> bool:
-    reason = evaluation.leader_comparisons[name].reason
-    return reason is None or reason.helped_by_queries
-
-
-def queries_needed_words(needed: int, *, clusters: bool = False) -> str:
-    """Return a number of queries with two digits, rounded up.
-
-    More digits would be false precision.
-
-    >>> queries_needed_words(138)
-    'about 140 queries'
-    >>> queries_needed_words(MAX_POWER_QUERIES + 1)
-    'more than 1,000,000 queries'
-    """
-    units = "clusters" if clusters else "queries"
-    if needed > MAX_POWER_QUERIES:
-        return f"more than {MAX_POWER_QUERIES:,} {units}"
-    step = 10 ** max(0, math.floor(math.log10(max(1, needed))) - 1)
-    return f"about {math.ceil(needed / step) * step:,} {units}"
 
 
 def _baseline_headline(evaluation: Evaluation) -> str:
@@ -544,63 +489,3 @@ def _are_all_identical(identical: list[str], evaluation: Evaluation) -> bool:
 def _shows_any_difference(evaluation: Evaluation) -> bool:
     rows: tuple[Comparison, ...] = evaluation.comparisons[evaluation.measure]
     return any(row.verdict.shows_difference for row in rows)
-
-
-def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
-    level = settings.alpha / 2
-    gain = f"{choice.chosen} scores {_signed(choice.gain)} against {choice.default}"
-    if choice.expected is not None:
-        expected = with_minus_sign(f"{round(choice.expected, 4) + 0.0:+.2g}")
-        spread = ""
-        if choice.expected_error is not None:
-            spread = f", standard error {choice.expected_error:.2g}"
-        gain += f"; on new queries expect {expected} (cross-fitted{spread})"
-    if choice.low is not None:
-        confidence = f"{percent_text(1 - level)} % confidence"
-        gain += f"; its true gain is above {_signed(choice.low)} with {confidence}"
-    p = p_relation(p_text(choice.p_value))
-    return f"{gain}; p {p} by the max-T test (one-sided, level {level:.3g})."
-
-
-def _signed(number: float) -> str:
-    """Return a number with its sign; float noise below 0 has no minus."""
-    return with_minus_sign(f"{round(number, 4) + 0.0:+.4f}")
-
-
-def alike_sentence(choice: SweepChoice) -> str:
-    """Return which configurations may be as good as the best, and the cheapest.
-
-    None is the cheapest if several cost the same. A default with a higher mean is not
-    among them; "" if none is left.
-    """
-    others = [name for name in choice.alike if name != choice.chosen]
-    if not others:
-        return f"{choice.chosen} is shown to differ from every other configuration."
-    is_below_default = choice.gain <= 0
-    if is_below_default:
-        others = [name for name in others if name != choice.default]
-    if not others:
-        return ""
-    names = join_names(others)
-    if len(others) > MAX_ALIKE_NAMES:
-        names = f"{len(others)} other configurations"
-    sentence = f"{names} may be as good as {choice.chosen}"
-    if is_below_default:
-        sentence += f" (the best besides {choice.default})"
-    if choice.cheapest is None:
-        return f"{sentence}."
-    if choice.cheapest == choice.chosen:
-        return f"{sentence}, the cheapest of them."
-    return f"{sentence}; {choice.cheapest} is the cheapest."
-
-
-def edge_sentence(choice: SweepChoice) -> str:
-    """Return where the highest mean is at the edge of the grid; "" if nowhere."""
-    if not choice.edges:
-        return ""
-    edges = [
-        f"the {'largest' if edge.is_largest else 'smallest'} {edge.axis} tried "
-        f"({edge.value})"
-        for edge in choice.edges
-    ]
-    return f"The highest mean has {join_names(edges)}: try values beyond."

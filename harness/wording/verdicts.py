@@ -24,7 +24,7 @@ from harness.evaluation.abstention import Abstention, ScoreThreshold
 from harness.evaluation.board import Board
 from harness.evaluation.corpus_change import LabelReason
 from harness.evaluation.evaluation import Ceilings
-from harness.evaluation.gate import Gate, GateOutcome
+from harness.evaluation.gate_verdict import Gate, GateOutcome
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.settings import Settings
 

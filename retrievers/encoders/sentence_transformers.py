@@ -23,11 +23,11 @@ from retrievers.local.forward_pass import (
     encode_texts,
     grouping_lengths,
 )
+from retrievers.local.model_class import has_token_vectors
 from retrievers.local.text_limits import (
     UNLIMITED_TOKENS,
     RoleReading,
     count_tokens,
-    has_token_vectors,
     stored_prompts,
 )
 from retrievers.meter import Call

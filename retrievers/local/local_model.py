@@ -22,6 +22,7 @@ from retrievers.errors import BackendError, InputError, Problem, install_extras
 from retrievers.facts import Fact, ModelFacts
 from retrievers.identity import fingerprint
 from retrievers.local import text_limits
+from retrievers.local.model_class import ModelClass, is_trained_as
 from retrievers.local.weights import (
     OFFLINE_MODEL,
     Weights,
@@ -88,7 +89,7 @@ class LocalModel(Configured, Model):
     """A model on this machine, which is loaded at its first use."""
 
     expands: ClassVar[bool] = True
-    class_name: ClassVar[text_limits.ModelClass]
+    class_name: ClassVar[ModelClass]
     """The class of sentence-transformers that its models are trained as."""
     kind: ClassVar[str]
     table_name: ClassVar[str] = "encoder"
@@ -200,7 +201,7 @@ class LocalModel(Configured, Model):
         settings = (Fact("dtype", self.dtype), Fact("backend", self.backend))
         return replace(self.weights.facts, settings=settings)
 
-    def _class(self) -> text_limits.ModelClass:
+    def _class(self) -> ModelClass:
         """Return the class of sentence-transformers that loads the model."""
         return self.class_name
 
@@ -362,7 +363,7 @@ class LocalModel(Configured, Model):
     def _check_trained(self) -> None:
         """Raise InputError if the model's files are of another type of model."""
         folder = self.weights.snapshot
-        if folder is None or text_limits.is_trained_as(folder, self.class_name):
+        if folder is None or is_trained_as(folder, self.class_name):
             return
         reason = "layers with random weights would be put on top of it"
         if self.class_name == "SentenceTransformer":

@@ -6,25 +6,25 @@ the whole model. A missing file counts as one without settings; a damaged file r
 InputError.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from retrievers.embedded import Role
-from retrievers.errors import InputError, Problem
-from retrievers.services.service_errors import UNREADABLE_ERRORS
+from retrievers.local.model_class import is_colpali, is_foreign_colbert
+from retrievers.local.model_files import (
+    DAMAGED_FILE_REMEDY,
+    damaged_file,
+    explain_damage,
+    read_first_module,
+    read_json_file,
+    read_model_settings,
+)
 from retrievers.texts.token_estimate import Counts, Tokens, estimate_tokens
 
-ModelClass = Literal[
-    "CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"
-]
-"""Classes of sentence-transformers: a MultiVectorEncoder is late interaction (ColBERT),
-a SentenceTransformer has one dense vector of a text."""
 ROLE_PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
@@ -39,7 +39,6 @@ LIMIT_KEY_BY_FILE = {
     "config": "max_position_embeddings",
 }
 """File without .json -> its key with a limit of tokens; the smallest of them counts."""
-_DAMAGED_FILE_REMEDY = "download the model again, or save it again"
 
 
 class RoleReading(NamedTuple):
@@ -59,16 +58,6 @@ class RoleReading(NamedTuple):
     not."""
 
 
-class _FirstModule(NamedTuple):
-    """The module of a model that reads texts; later ones read its vectors."""
-
-    folder: Path
-    """The folder with its tokenizer and settings."""
-    type_name: str
-    """Its class with its package: "….modules.Transformer"; empty if the model
-    has no modules.json."""
-
-
 def reading_of_role(folder: Path, role: Role) -> RoleReading:
     """Return how a model in a folder reads the texts of a role.
 
@@ -80,20 +69,20 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
     Raises:
         InputError: a file of the model is damaged.
     """
-    with _explain_damage(folder):
-        if _is_foreign_colbert(folder) or _is_colpali(folder):
+    with explain_damage(folder):
+        if is_foreign_colbert(folder) or is_colpali(folder):
             return RoleReading(
                 tokenizer=None,
                 adds_special_tokens=True,
                 limit=UNLIMITED_TOKENS,
                 min_tokens=0,
             )
-        module = _first_module(folder, role)
+        module = read_first_module(folder, role)
         tokenizer = None
         tokenizer_file = module.folder / "tokenizer.json"
         if tokenizer_file.is_file():
             tokenizer = read_tokenizer(
-                tokenizer_file, option="model", remedy=_DAMAGED_FILE_REMEDY
+                tokenizer_file, option="model", remedy=DAMAGED_FILE_REMEDY
             )
         is_static = module.type_name.endswith("StaticEmbedding")
         reading = RoleReading(
@@ -102,7 +91,7 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
             limit=UNLIMITED_TOKENS if is_static else _read_limit(module.folder),
             min_tokens=0,
         )
-        settings = _read_json(module.folder / "sentence_bert_config.json")
+        settings = read_json_file(module.folder / "sentence_bert_config.json")
         return _with_role_lengths(reading, role, settings)
 
 
@@ -147,27 +136,6 @@ def _with_role_lengths(reading: RoleReading, role: Role, settings: Any) -> RoleR
         limit = expansion["length"]
     min_tokens = expansion["length"] if expansion.get("attend") else 0
     return reading._replace(limit=min(limit, reading.limit), min_tokens=min_tokens)
-
-
-def _first_module(folder: Path, role: Role) -> _FirstModule:
-    """Return the module that reads a role's texts: the first, or a router's choice.
-
-    A router has modules of its own for each role, its routes. A role without a route
-    takes the default one, else the first.
-    """
-    modules = _read_json(folder / "modules.json", list) or [{"path": ""}]
-    module_folder = folder / modules[0].get("path", "")
-    type_name = str(modules[0].get("type", ""))
-    routes = _read_json(module_folder / "router_config.json")
-    if not type_name.endswith(".Router") or not routes:
-        return _FirstModule(module_folder, type_name)
-    structure = routes["structure"]
-    route = structure.get(role)
-    if not route:
-        default_role = routes["parameters"].get("default_route")
-        route = structure[default_role or next(iter(structure))]
-    first_name = route[0]
-    return _FirstModule(module_folder / first_name, routes["types"][first_name])
 
 
 def count_role_tokens(
@@ -240,7 +208,7 @@ def stored_prompts(folder: Path | None) -> dict[str, str | None]:
 
     Empty if there are none, or the files are not on this machine (`folder` is None).
     """
-    with _explain_damage(folder):
+    with explain_damage(folder):
         return dict(read_model_settings(folder).get("prompts") or {})
 
 
@@ -259,89 +227,11 @@ def prompt_of_role(prompts: Mapping[str, str | None] | None, role: Role) -> str:
     return ""
 
 
-def is_trained_as(folder: Path, class_name: ModelClass) -> bool:
-    """Return whether a class of sentence-transformers fits a model, by its files.
-
-    A SentenceTransformer is anything but a cross-encoder. Of the other classes, False
-    means that sentence-transformers would add layers with random weights, and only log
-    it. A model whose files name no class (config.json: `architectures`; settings of
-    sentence-transformers: `model_type`) may be a SentenceTransformer or a CrossEncoder,
-    not one of the others.
-    """
-    with _explain_damage(folder):
-        model_type = read_model_settings(folder).get("model_type")
-        # Without modules.json it is one model of transformers, which config.json names.
-        is_bare = not (folder / "modules.json").is_file()
-        architectures = _read_architectures(folder)
-        is_classifier = _has_suffix(architectures, "ForSequenceClassification")
-        is_masked = _has_suffix(architectures, "ForMaskedLM")
-        match class_name:
-            case "SentenceTransformer":
-                is_bare_classifier = is_bare and is_classifier
-                return model_type != "CrossEncoder" and not is_bare_classifier
-            case "CrossEncoder":
-                # A model without a head has an architecture such as BertModel.
-                has_head = any("For" in name for name in architectures)
-                if model_type == class_name:
-                    return True
-                if _is_static(folder) or (model_type and not is_bare):
-                    return False
-                return not architectures or (has_head and not is_masked)
-            case "SparseEncoder":
-                return model_type == class_name or (is_masked and is_bare)
-            case "MultiVectorEncoder":
-                is_colbert = model_type == class_name or _is_foreign_colbert(folder)
-                return is_colbert or _is_colpali(folder)
-
-
-def _is_foreign_colbert(folder: Path) -> bool:
-    """Return whether PyLate or Stanford's library has saved a model.
-
-    Models of PyLate that were saved before sentence-transformers 5 do not name their
-    class; their settings show it.
-    """
-    settings = read_model_settings(folder)
-    is_pylate = settings.get("model_type") == "ColBERT" or "query_prefix" in settings
-    return is_pylate or _has_suffix(_read_architectures(folder), "HF_ColBERT")
-
-
-def _is_colpali(folder: Path) -> bool:
-    """Return whether a model is of ColPali's kind, such as ColQwen2ForRetrieval."""
-    return _has_suffix(_read_architectures(folder), "ForRetrieval")
-
-
-def has_token_vectors(folder: Path) -> bool:
-    """Return whether a model gives a vector for each token: any that is not static.
-
-    A static model looks up a vector for each word piece, and gives their mean.
-    """
-    with _explain_damage(folder):
-        return not _is_static(folder)
-
-
-def _is_static(folder: Path) -> bool:
-    module = _first_module(folder, "document")
-    settings = _read_json(folder / "config.json")
-    is_distilled = settings.get("model_type") == "model2vec"
-    return module.type_name.endswith("StaticEmbedding") or is_distilled
-
-
-def _read_architectures(folder: Path) -> Sequence[str]:
-    """Return the names of classes of transformers in config.json; empty if none."""
-    settings = _read_json(folder / "config.json")
-    architectures: Sequence[str] = settings.get("architectures") or ()
-    return architectures
-
-
-def _has_suffix(names: Sequence[str], suffix: str) -> bool:
-    return any(name.endswith(suffix) for name in names)
-
-
 def _read_limit(folder: Path) -> int:
     """Return the smallest limit of tokens in the files of a module's folder."""
     limits = []
     for name, key in LIMIT_KEY_BY_FILE.items():
-        limit = _read_json(folder / f"{name}.json").get(key)
+        limit = read_json_file(folder / f"{name}.json").get(key)
         if limit:
             limits.append(limit)
     return int(min(limits, default=UNLIMITED_TOKENS))
@@ -364,7 +254,7 @@ def read_tokenizer(file: Path, *, option: str, remedy: str) -> Any:
     try:
         return _load_tokenizer(file, file.stat().st_mtime_ns)
     except Exception as error:  # the library raises no narrower type
-        raise _damaged_file(file, str(error), option=option, remedy=remedy) from None
+        raise damaged_file(file, str(error), option=option, remedy=remedy) from None
 
 
 @lru_cache(maxsize=8)
@@ -380,60 +270,3 @@ def _without_cuts(tokenizer: Any) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def read_model_settings(folder: Path | None) -> Any:
-    """Return the settings that sentence-transformers has saved with a model.
-
-    Empty if there are none, or the files are not on this machine (`folder` is None).
-
-    Raises:
-        InputError: the file is damaged.
-    """
-    if folder is None:
-        return {}
-    return _read_json(folder / "config_sentence_transformers.json")
-
-
-def _read_json(file: Path, content_type: type = dict) -> Any:
-    """Return the content of a file: a table, or a list; empty if there is no file.
-
-    Raises:
-        InputError: it cannot be read, or is of another type.
-    """
-    if not file.is_file():
-        return content_type()
-    reason = "it has no JSON object"
-    if content_type is list:
-        reason = "it has no JSON array"
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(content, content_type):
-            return content
-    except (OSError, ValueError, RecursionError) as error:
-        reason = str(error)
-    raise _damaged_file(file, reason, option="model", remedy=_DAMAGED_FILE_REMEDY)
-
-
-@contextmanager
-def _explain_damage(folder: Path | None) -> Iterator[None]:
-    """Read settings of a model inside.
-
-    Raises:
-        InputError: they are of other types than sentence-transformers writes.
-    """
-    try:
-        yield
-    except UNREADABLE_ERRORS as error:
-        cause = f"{type(error).__name__}: {error}"
-        reason = f"its settings are of another form ({cause})"
-        raise _damaged_file(
-            folder or Path(), reason, option="model", remedy=_DAMAGED_FILE_REMEDY
-        ) from None
-
-
-def _damaged_file(file: Path, reason: str, *, option: str, remedy: str) -> InputError:
-    first_line = " ".join(reason.splitlines()[:1])
-    return InputError(
-        Problem(option, f"{str(file)!r} cannot be read: {first_line}", remedy)
-    )

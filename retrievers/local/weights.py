@@ -19,7 +19,8 @@ from urllib.request import getproxies
 from retrievers.errors import HarnessError, InputError, Problem, install_extras
 from retrievers.facts import ModelFacts
 from retrievers.files.text_files import file_digest, is_folder
-from retrievers.local.text_limits import read_model_settings, stored_prompts
+from retrievers.local.model_files import read_model_settings
+from retrievers.local.text_limits import stored_prompts
 from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
 from retrievers.services.addresses import check_address

@@ -18,11 +18,9 @@ from retrievers.embedded import PairScores, Role
 from retrievers.errors import InputError, Problem
 from retrievers.facts import Fact, ModelFacts
 from retrievers.local.local_model import LocalModel, TokenCounts
+from retrievers.local.model_class import ModelClass, has_token_vectors, is_trained_as
 from retrievers.local.text_limits import (
-    ModelClass,
     count_role_tokens,
-    has_token_vectors,
-    is_trained_as,
     prompt_of_role,
     stored_prompts,
 )

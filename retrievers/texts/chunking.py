@@ -20,20 +20,15 @@ from retrievers.embedded import Role
 from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.options.tables import StrictTable, as_validation_error
 from retrievers.options.user_code import import_function, wrap_user_errors
-from retrievers.passage import Passage, Span
-from retrievers.ranking import Ranking, ranked, search_until_settled
+from retrievers.passage import Span
+from retrievers.texts.passage_ranking import PASSAGE_SEPARATOR
 from retrievers.texts.token_estimate import TokenCounter, Tokens
 
-PASSAGE_SEPARATOR = "\x1f"
-"""Separates a document's id from its passage's number; a control character, which no
-id has."""
 MAX_TOKEN_CHARACTERS = 8
 """Characters of a token on average, at most; limits how much text is counted at
 once."""
 PASSAGE_BREAK = re.compile(r"\s+|(?<=[。．！？、])")
 """Where a passage may end: at white space, or after a mark of Japanese or Chinese."""
-PASSAGES_PER_DOCUMENT = 4
-"""Passages that are searched for each document of a ranking, at first."""
 MEASURING_STEPS = 32
 """The end of a passage of tokens is searched to one part in 32 of its characters: more
 precision would hardly change it."""
@@ -416,53 +411,3 @@ def passages_in_context(
             has_title_in_context = bool(context) and chunks is not None
             text = passage.text if has_title_in_context else ""
             yield PassageInContext(passage, text or passage.content, context)
-
-
-PlacePassages = Callable[[Ranking], list[Passage] | None]
-"""Finds the passages of a ranking in their documents; None if one is not there."""
-
-
-def document_of_passage(passage_id: str) -> str:
-    """Return the id of the document that a passage is from.
-
-    >>> document_of_passage("d" + PASSAGE_SEPARATOR + "3"), document_of_passage("d")
-    ('d', 'd')
-    """
-    return passage_id.rpartition(PASSAGE_SEPARATOR)[0] or passage_id
-
-
-def rank_by_best_passage(
-    search: Callable[[list[int], int], list[Ranking]],
-    query_count: int,
-    depth: int,
-    place: PlacePassages,
-) -> list[Ranking]:
-    """Return the best `depth` documents of each query by their best passage's score.
-
-    It searches four passages per document, then 16, 64 and so on, until that is enough
-    and no further passage may tie with the last document. The best `depth` passages
-    stay with the ranking.
-
-    Args:
-        search: returns the best passages of the queries at some positions, up to a
-            limit.
-        query_count: how many queries there are.
-        depth: documents to keep.
-        place: finds passages in their documents.
-    """
-
-    def rank_documents(_: int, passages: Ranking, limit: int) -> Ranking | None:
-        best_scores: dict[str, float] = {}
-        for passage_id, score in passages:
-            best_scores.setdefault(document_of_passage(passage_id), score)
-        documents = ranked(list(best_scores), list(best_scores.values()), depth)
-        has_all_passages = len(passages) < limit
-        is_full = len(documents) == depth
-        is_settled = is_full and passages.scores[-1] < documents.scores[-1]
-        if not has_all_passages and not is_settled:
-            return None
-        best_passages = ranked(passages.doc_ids, passages.scores, depth)
-        return documents.with_passages(place(best_passages))
-
-    limit = PASSAGES_PER_DOCUMENT * depth
-    return search_until_settled(search, query_count, limit, rank_documents)

@@ -6,12 +6,8 @@ from retrievers.meter import Meter
 from retrievers.passage import Passage, Span
 from retrievers.ranking import Ranking
 from retrievers.resources import Corpus
-from retrievers.texts.chunking import (
-    PASSAGE_SEPARATOR,
-    Chunk,
-    document_of_passage,
-    passage_spans,
-)
+from retrievers.texts.chunking import Chunk, passage_spans
+from retrievers.texts.passage_ranking import PASSAGE_SEPARATOR, document_of_passage
 from retrievers.texts.token_estimate import TokenCounter
 
 CHANGED_PASSAGE_NOTE = "changed-passage"

@@ -18,13 +18,13 @@ from retrievers.encoders.sentence_transformers import (
     SentenceTransformerEncoder,
 )
 from retrievers.errors import BackendError, InputError
-from retrievers.facts import stored_model_facts
 from retrievers.local import local_model
 from retrievers.local.local_model import LocalModel
 from retrievers.local.weights import OFFLINE_MODEL, Weights
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options.user_code import NamedObject
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.stored_facts import stored_model_facts
 from retrievers.texts.token_estimate import estimate_tokens
 from tests.support import tiny
 from tests.support.flat_vectors import flat

@@ -32,8 +32,8 @@ from retrievers.texts.chunking import (
     PassageBoundary,
     cut_document,
     passages_in_context,
-    rank_by_best_passage,
 )
+from retrievers.texts.passage_ranking import rank_by_best_passage
 from retrievers.texts.token_estimate import Tokens
 from retrievers.types import Document, Query, ranked
 from retrievers.vector_reduction import VectorReduction

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.evaluation import compare as comparing
 from harness.evaluation.evaluate import conclude_scores
-from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
+from harness.evaluation.gate_verdict import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.evaluation.verdict import Finding, Verdict
 from harness.measures import parse_measure
 from harness.measures.table import row_of

@@ -18,7 +18,7 @@ from harness.dataset.judgment import JUDGMENTS_FILE
 from harness.dataset.listing import file_named, list_files, listing_name
 from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers import markdown_folder
+from harness.dataset.readers import text_documents
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES
 from harness.dataset.settings import LEAVE_PAGES_OUT
@@ -169,12 +169,12 @@ def open_documents(
         ).documents
     text_folder = _find_text_folder(reference, folder)
     text_files = _list_text_folder(text_folder, reference, folder)
-    if not markdown_folder.holds_documents(text_files):
+    if not text_documents.holds_documents(text_files):
         suffixes = ".tsv, .jsonl, .parquet or .xlsx"
         remedy = f"name the file: documents = …; or call it documents.csv, {suffixes}"
         raise InputError(Problem(str(text_folder), "holds no documents", remedy))
     return partial(
-        markdown_folder.read_documents,
+        text_documents.read_documents,
         text_folder,
         used_paths,
         gitignore=reference.gitignore,
@@ -198,7 +198,7 @@ def _find_document_table(
     path = without_parent_steps(folder.path / reference.documents)
     if path.is_dir():
         return None
-    if is_zip(path) and markdown_folder.holds_documents(list_files(path)):
+    if is_zip(path) and text_documents.holds_documents(list_files(path)):
         return None
     return folder.file_named(reference.documents)
 

@@ -14,11 +14,8 @@ from harness.dataset.cell_paths import declared_paths
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers.paragraphs import (
-    CONTEXT_COLUMNS,
-    QuotedQuestion,
-    question_source,
-)
+from harness.dataset.readers.context_table import CONTEXT_COLUMNS
+from harness.dataset.readers.quoted_questions import QuotedQuestion, question_source
 from harness.dataset.readers.shards import list_table_files, read_first_row
 from harness.dataset.reference import DatasetReference, DeclaredColumn
 from harness.dataset.row import Row

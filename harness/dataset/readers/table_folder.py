@@ -3,7 +3,7 @@
 The tables are files of a folder or an archive, or sheets of a workbook, in any form
 that `rows.py` reads. They have the usual names (`dataset_folder.py`), or the reference
 names them. The labels may be in the table of queries, or in a table of their own; both
-may also be in TREC's form, as topics and qrels (`trec.py`).
+may also be in TREC's form, as topics and qrels (`trec_rows.py`).
 
 A reference may also be one table (`shards.py`) that names where its documents are.
 """
@@ -18,7 +18,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.query_tables import DOCUMENT_TABLE_STEMS, MARKDOWN_QUERIES
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers import trec
+from harness.dataset.readers import trec, trec_rows
 from harness.dataset.readers.dataset_folder import (
     LABEL_TABLE_STEMS,
     QUERY_TABLE_STEMS,
@@ -244,7 +244,7 @@ def _query_rows(reference: DatasetReference, tables: TableFiles) -> RowSource:
     """Return the rows of queries, which may have labels."""
     if tables.queries_are_topics:
         topic_part = Columns(reference.columns).declared_name("query") or "title"
-        return partial(trec.topic_rows, tables.queries, topic_part)
+        return partial(trec_rows.topic_rows, tables.queries, topic_part)
     column_names = QUERY_COLUMNS if tables.labels else LABELLED_QUERY_COLUMNS
     return table_rows(reference, tables.queries, column_names)
 
@@ -254,7 +254,7 @@ def _label_rows(reference: DatasetReference, tables: TableFiles) -> RowSource | 
     if not tables.labels:
         return None
     if tables.labels_are_qrels:
-        return partial(trec.qrels_rows, tables.labels)
+        return partial(trec_rows.qrels_rows, tables.labels)
     return table_rows(reference, tables.labels, LABEL_COLUMNS)
 
 

@@ -8,11 +8,9 @@ constants below, or the reference names them: `documents`, `queries`, `labels`.
 The query is the title of a topic, or the part that columns = { query = "desc" } names.
 """
 
-import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -20,16 +18,20 @@ from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named, listing_name
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.readers.tagged_text import opening_tag
+from harness.dataset.readers.trec_rows import (
+    document_rows,
+    first_line_of,
+    qrels_rows,
+    topic_rows,
+)
 from harness.dataset.reference import DatasetReference
-from harness.dataset.row import Row
-from harness.dataset.source import FormatReader, SourceLocation
+from harness.dataset.source import FormatReader
 from harness.dataset.table_source import TableSource
-from harness.dataset.text_rows import NumberedLine, read_lines
+from harness.dataset.text_rows import read_lines
 from harness.dataset.written_values import parse_grade
 from harness.english import first_names
-from retrievers.errors import InputError, Problem, collect_errors
-from retrievers.files.trec_columns import QRELS_FORM
-from retrievers.files.trec_lines import UTF8_BOM, parse_lines
+from retrievers.errors import InputError, Problem
 from retrievers.remedy import Option, Setting, compose_remedy
 
 TREC_SUFFIXES = (".trec", ".sgml", ".sgm", ".xml", ".txt", ".dat", "")
@@ -50,25 +52,6 @@ TOPIC_NAMES = UsualNames(("topics", "queries"), (*TREC_SUFFIXES, ".topics", ".ts
 QRELS_NAMES = UsualNames(("qrels", "qrel"), (*TREC_SUFFIXES, ".qrels", ".tsv"))
 DEFAULT_SPLIT = "test"
 """The split whose qrels are read, if no split is requested and a file has this one."""
-QRELS_COLUMNS = ("query_id", "doc_id", "score")
-TITLE_TAGS = ("TITLE", "HEADLINE", "HEAD")
-TAG_PATTERN = re.compile(r"<[^<>]*>")
-INLINE_TAG = re.compile(
-    r"</?(?:a|b|em|font|i|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>", re.IGNORECASE
-)
-"""A tag that may be within a word: H<sub>2</sub>O."""
-SEPARATING_TAGS = re.compile(r"(?<=[^\s>])(?:<[^<>]*>)+(?=[^\s<])")
-"""Tags that alone stand between two words: a space takes their place."""
-TOPIC_NUMBER_LABEL = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
-"""A word before the number of a topic, which is not part of it."""
-TOPIC_NUMBER_ATTRIBUTE = re.compile(
-    r"<topic[^<>]*\bnumber\s*+=\s*+[\"']?([^\"'<>\s]+)", re.IGNORECASE
-)
-"""The number of a topic as an attribute: <topic number="1">."""
-TOPIC_PART_LABEL = re.compile(
-    r"^\s*(?:Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE
-)
-"""A word before a part of a topic, which is not part of its text."""
 
 
 def _matches(reference: DatasetReference, files: Files) -> bool:
@@ -85,7 +68,7 @@ def _matches(reference: DatasetReference, files: Files) -> bool:
         documents = _document_files(reference, files)
     except InputError:
         return False  # the reader of tables says that they are missing
-    if not documents or not _opening_tag("doc").match(_first_line(documents[0])):
+    if not documents or not opening_tag("doc").match(first_line_of(documents[0])):
         return False
     topics = _topic_files(reference, files)
     if not topics or any(file.suffix not in TOPIC_NAMES.suffixes for file in topics):
@@ -93,15 +76,6 @@ def _matches(reference: DatasetReference, files: Files) -> bool:
     if reference.labels:
         return all(map(is_qrels, _qrels_files(reference, files)))
     return bool(_qrels_files(reference, files))
-
-
-def _first_line(file: File) -> str:
-    """Return the first line of a file that is not blank, without leading space.
-
-    Empty if there is none, or the file cannot be read: its reader reports that.
-    """
-    lines = (line for _, line in read_lines(file, ReadProblems()))
-    return next(lines, "").lstrip()
 
 
 def _read(reference: DatasetReference, files: Files) -> TableSource:
@@ -125,7 +99,7 @@ def _read(reference: DatasetReference, files: Files) -> TableSource:
         qrels = _qrels_of_split(qrels, reference)
     topic_part = Columns(reference.columns).declared_name("query") or "title"
     return TableSource(
-        document_rows=partial(_document_rows, documents),
+        document_rows=partial(document_rows, documents),
         query_rows=partial(topic_rows, topics, topic_part),
         label_rows=partial(qrels_rows, qrels),
     )
@@ -212,76 +186,6 @@ def _files_with_names(files: Files, usual_names: UsualNames) -> list[File]:
     return matching_files
 
 
-def _document_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
-    """Yield one document per `<DOC>`: its DOCNO, its title or headline, its text.
-
-    A missing title is empty. Blank lines of a text are left out.
-    """
-    for file in files:
-        for location, block in _blocks(file, "doc", problems):
-            id_ = _text_of_tags(block, "DOCNO")
-            if not id_:
-                problem = "the document has no <DOCNO>"
-                problems.add(location, problem, "<DOCNO>its id</DOCNO>")
-                continue
-            titles = [_text_of_tags(block, tag) for tag in TITLE_TAGS]
-            title = next(filter(None, titles), "")
-            cells = {"_id": id_, "title": title, "text": _main_text(block)}
-            yield Row(location, cells)
-
-
-def topic_rows(
-    files: Sequence[File], part: str, problems: ReadProblems
-) -> Iterator[Row]:
-    """Yield one query per topic, or per line of an id, a tab and a text.
-
-    Args:
-        files: each has topics, if its first line begins with a tag, or lines.
-        part: the tag whose text is the query, such as `title`; lines have no parts.
-        problems: takes topics without a number or this part, and other lines.
-    """
-    for file in files:
-        if _first_line(file).startswith("<"):
-            yield from _topic_block_rows(file, part, problems)
-        else:
-            yield from _topic_line_rows(file, problems)
-
-
-def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Row]:
-    """Yield one judgment per line, without its iteration.
-
-    Malformed lines become problems.
-    """
-    for file in files:
-
-        def add_problem(line: int, text: str, remedy: str, file: File = file) -> None:
-            problems.add(SourceLocation(file.path, line), text, remedy)
-
-        with collect_errors(problems):
-            content = file.read().removeprefix(UTF8_BOM)
-            for line, *cells in parse_lines(1, content, QRELS_FORM, add_problem):
-                judgment = dict(zip(QRELS_COLUMNS, cells, strict=True))
-                yield Row(SourceLocation(file.path, line), judgment)
-
-
-def _topic_block_rows(file: File, part: str, problems: ReadProblems) -> Iterator[Row]:
-    for location, block in _blocks(file, "top", problems):
-        number = TOPIC_NUMBER_ATTRIBUTE.search(block)
-        id_ = number[1] if number else _labelled_number(block)
-        text = _text_after_tag(block, part)
-        # Topics of the Web tracks and of TREC-COVID call their title <query>.
-        if not text and part == "title":
-            text = _text_after_tag(block, "query")
-        text = TOPIC_PART_LABEL.sub("", text).strip()
-        if id_ and text:
-            yield Row(location, {"query_id": id_, "query": text})
-        else:
-            problem = f"topic {id_} has no <{part}>"
-            if not id_:
-                problem = "the topic has no number"
-            problems.add(location, problem, "<num> Number: 1 <title> what is asked")
-
-
 def find_qrels_files(files: Files) -> list[File]:
     """Return the files of judgments in TREC's form, for other readers.
 
@@ -312,7 +216,7 @@ def is_topics(file: File) -> bool:
     """
     if file.suffix not in TOPIC_NAMES.suffixes:
         return False
-    first_line = _first_line(file).lower()
+    first_line = first_line_of(file).lower()
     if first_line.startswith(("<top", "<?xml")):
         return True
     id_, tab, text = first_line.partition("\t")
@@ -321,115 +225,6 @@ def is_topics(file: File) -> bool:
     # An id without a digit, or with other characters, may be the header of a table:
     # `id`, `query_id`.
     return id_.isalnum() and not id_.isalpha()
-
-
-def _topic_line_rows(file: File, problems: ReadProblems) -> Iterator[Row]:
-    for number, line in read_lines(file, problems):
-        location = SourceLocation(file.path, number)
-        id_, tab, text = line.partition("\t")
-        if tab and id_.strip():
-            yield Row(location, {"query_id": id_.strip(), "query": text.strip()})
-        else:
-            problem = "is neither a topic nor a query's id, a tab and its text"
-            problems.add(location, problem, "1<tab>what is asked")
-
-
-def _blocks(
-    file: File, tag: str, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, str]]:
-    """Yield each element with its tags, and the line where it begins.
-
-    Args:
-        file: of documents or topics; text outside of elements is skipped.
-        tag: `doc` or `top`; an element without its end becomes a problem.
-        problems: takes such elements, and a file without any element.
-    """
-    opening = _opening_tag(tag)
-    closing = re.compile(rf"</{_tag_names(tag)}>", re.IGNORECASE)
-    first_line = 0  # of the element; 0 outside of elements
-    lines: list[str] = []
-    has_blocks = False
-    for number, line in _split_at(opening, read_lines(file, problems)):
-        if opening.search(line):
-            if first_line:
-                location = SourceLocation(file.path, first_line)
-                problem = f"<{tag}> has no end before line {number}"
-                problems.add(location, problem, f"close it with </{tag}>")
-            first_line = number
-            lines = []
-        if not first_line:
-            continue
-        end = closing.search(line)
-        lines.append(line[: end.end()] if end else line)
-        if end:
-            has_blocks = True
-            yield SourceLocation(file.path, first_line), "\n".join(lines)
-            first_line = 0
-    if first_line:
-        location = SourceLocation(file.path, first_line)
-        problems.add(location, f"<{tag}> has no end", "the file is cut short")
-    elif not has_blocks:
-        problems.add(file.path, f"holds no <{tag}>", "is this the right file?")
-
-
-def _opening_tag(tag: str) -> re.Pattern[str]:
-    """Return the pattern of `<doc>`, or of `<top>` and `<topic>`, with attributes."""
-    return re.compile(rf"<{_tag_names(tag)}(?:\s[^<>]*)?>", re.IGNORECASE)
-
-
-def _tag_names(tag: str) -> str:
-    """Return the pattern of a tag's names: later tracks write `topic` for `top`."""
-    return "top(?:ic)?" if tag == "top" else tag
-
-
-def _split_at(
-    opening: re.Pattern[str], lines: Iterable[NumberedLine]
-) -> Iterator[NumberedLine]:
-    """Yield lines, cut before each beginning of an element; numbers stay."""
-    for number, line in lines:
-        starts = [match.start() for match in opening.finditer(line)]
-        for start, end in pairwise([0, *starts, len(line)]):
-            if start < end:  # else nothing is before an element at the line's start
-                yield NumberedLine(number, line[start:end])
-
-
-def _text_of_tags(block: str, tag: str) -> str:
-    """Return the text within all elements with this name, one after the other."""
-    elements = re.findall(rf"(?is)<{tag}>(.*?)</{tag}>", block)
-    return "\n".join(map(_without_tags, elements)).strip()
-
-
-def _text_after_tag(block: str, tag: str) -> str:
-    """Return the text after a tag up to the next one: topics do not close theirs."""
-    element = re.search(rf"<{re.escape(tag)}>([^<]*)", block, re.IGNORECASE)
-    return " ".join(html.unescape(element[1]).split()) if element else ""
-
-
-def _labelled_number(block: str) -> str:
-    """Return the number of a topic, without a label such as `Number:`."""
-    text = _text_after_tag(block, "num") or _text_after_tag(block, "number")
-    return TOPIC_NUMBER_LABEL.sub("", text).strip()
-
-
-def _main_text(block: str) -> str:
-    """Return the text in `TEXT`; without it, all text outside DOCNO and titles.
-
-    So a `DATE` beside `TEXT` is left out, but is text where there is no `TEXT`.
-    """
-    if re.search("<TEXT>", block, re.IGNORECASE):
-        return _text_of_tags(block, "TEXT")
-    tags = "|".join(("DOCNO", *TITLE_TAGS))
-    return _without_tags(re.sub(rf"(?is)<({tags})>.*?</\1>", " ", block))
-
-
-def _without_tags(text: str) -> str:
-    """Return the text outside of tags, entities as characters.
-
-    >>> _without_tags("<p>H<sub>2</sub>O &amp; air</p><p>rise</p>")
-    'H2O & air rise'
-    """
-    text = SEPARATING_TAGS.sub(" ", INLINE_TAG.sub("", text))
-    return html.unescape(TAG_PATTERN.sub("", text)).strip()
 
 
 TREC_COLLECTION = FormatReader(_matches, _read)

@@ -1,6 +1,6 @@
 """The first screen of a report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,39 +12,27 @@ from harness.english import (
 )
 from harness.evaluation.board import Board, BoardRow
 from harness.evaluation.costs import RetrieverCost, retriever_costs
-from harness.evaluation.warning_sentences import warning_sentence
-from harness.evaluation.warnings import WarningKind
 from harness.experiment.value_labels import value_labels
 from harness.records.staging import quoted_folder
 from harness.report.charts.figure import Figure
 from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.charts.strip import StripAxis, fit_strip_axis
+from harness.report.decision_alerts import decision_alerts
 from harness.report.numbers import difference_text
 from harness.report.palette import standing_shade
-from harness.report.sections.slices import (
-    compare_slices,
-    decisive_slice,
-    slice_name,
-    view_slices,
-)
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.conclusion import verdict_lines
 from harness.wording.dates import date_text
 from harness.wording.looks import look_sentences
-from harness.wording.verdicts import STANDING_WORDS, single_p_note, trials_sentence
+from harness.wording.verdicts import STANDING_WORDS, single_p_note
 
-MAX_LATENCY_RATIO = 2.0
-"""Largest credible ratio of two latencies of the same encoder."""
-MAX_LOAD_PER_CORE = 1.0
-"""Running and waiting processes per core above which a machine is busy."""
 MAX_WARNINGS = 2
 """Warnings of the first screen; the others are under Data."""
 MAX_SETTING_COLUMNS = 3
 """Axes of a sweep up to which each has a column."""
 MAX_HIGH_ROWS = 5
 """Rows of the leaderboard up to which each is a tall one."""
-BUSY_SENTENCE = "Other programs were running: do not compare latencies."
 
 
 class BoardLine(NamedTuple):
@@ -321,77 +309,3 @@ def _board_note(view: View, board: Board) -> str:
     if star_note:
         parts.append(star_note)
     return " · ".join(parts)
-
-
-def decision_alerts(view: View) -> list[str]:
-    """What may change the decision and is not shown elsewhere, most important first."""
-    # The conclusion, Data and the section of contexts show these.
-    shown_elsewhere = (
-        WarningKind.FRAGILE,
-        WarningKind.JUDGED_GAP,
-        WarningKind.ESTIMATED_TOKENS,
-        WarningKind.WHOLE_DOCUMENTS,
-    )
-    sentences = [
-        warning_sentence(warning)
-        for warning in view.evaluation.warnings
-        if warning.kind not in shown_elsewhere
-    ]
-    trials = trials_sentence(view.evaluation.trial_means)
-    notes = [trials] if trials else []
-    return [*sentences, *notes, *_decisive_slice_alert(view), *_latency_alert(view)]
-
-
-def _decisive_slice_alert(view: View) -> Iterator[str]:
-    """Yield the slice that makes up the whole lead over the next retriever, in words.
-
-    Nothing is yielded if no lead is shown.
-    """
-    leader, *others = view.ranked
-    if not others or others[0] not in view.evaluation.shown_worse:
-        return
-    pair = compare_slices(view, leader, others[0], view_slices(view))
-    row = decisive_slice(view, pair)
-    if row is not None:
-        yield (
-            f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries "
-            f"of {slice_name(row)}."
-        )
-
-
-def _latency_alert(view: View) -> Iterator[str]:
-    """Timings that cannot be trusted.
-
-    One encoder has very different speeds, or the machine was busy.
-    """
-    costs = retriever_costs(view.results)
-    is_timed = any(cost.stages for cost in costs.values())
-    if _speeds_differ(view, costs) or (_was_busy(view) and is_timed):
-        yield BUSY_SENTENCE
-
-
-def _speeds_differ(view: View, costs: Mapping[str, RetrieverCost]) -> bool:
-    """Whether retrievers with the same encoder embed queries at different speeds."""
-    latencies: dict[str, list[float]] = {}
-    for retriever in view.retrievers:
-        encoder = view.resolved.retriever_by_name[retriever].encoder
-        if not encoder:
-            continue
-        encoder_latencies = latencies.setdefault(repr(encoder), [])
-        for stage in costs[retriever].stages:
-            if stage.stage == "embed-queries":
-                encoder_latencies.append(stage.p50)
-    return any(_differ_too_much(numbers) for numbers in latencies.values())
-
-
-def _differ_too_much(milliseconds: Sequence[float]) -> bool:
-    if not milliseconds:
-        return False
-    return max(milliseconds) > MAX_LATENCY_RATIO * min(milliseconds) > 0
-
-
-def _was_busy(view: View) -> bool:
-    machine = view.manifest.machine
-    if not machine.cores or machine.load is None:
-        return False
-    return machine.load > MAX_LOAD_PER_CORE * machine.cores

@@ -16,7 +16,7 @@ from harness.evaluation.pair_diagnostics import (
 )
 from harness.evaluation.property_slices import small_slices
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.report.sections.slices import slice_label
+from harness.report.slice_comparison import slice_label
 from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.verdicts import (

@@ -11,7 +11,7 @@ from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.report.templates import Section
 from harness.report.view import View
-from harness.wording.conclusion import alike_sentence
+from harness.wording.sweep_choice import alike_sentence
 
 MAX_SWEEP_MAPS = 6
 """Pairs of axes that are drawn, at most."""

@@ -19,7 +19,7 @@ from harness.preflight import passages
 from harness.preflight.check import check_target
 from harness.preflight.dataset_summary import summarise_dataset
 from harness.preflight.detectable import DetectableDifference
-from harness.report.sections.decision import decision_alerts
+from harness.report.decision_alerts import decision_alerts
 from harness.report.view import build_view
 from harness.running.options import RunOptions
 from tests.support import layouts, small, tiny

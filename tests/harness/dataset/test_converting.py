@@ -15,7 +15,7 @@ import pytest
 from harness.console.check_text import check_lines
 from harness.dataset import conversion_process, convert, load_dataset, parse_reference
 from harness.dataset.conversion_process import CONVERSIONS
-from harness.dataset.readers import markdown_folder
+from harness.dataset.readers import text_documents
 from harness.pipeline import run
 from harness.preflight.check import check_target
 from harness.report.sections.decision import first_screen
@@ -201,7 +201,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told_first(
 ):
     for room in (
         convert,
-        markdown_folder,
+        text_documents,
         import_module("harness.wording.reading"),
     ):
         monkeypatch.setattr(room, "can_convert", lambda: False)
@@ -268,7 +268,7 @@ def hostile_converter(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(package.parent)
     monkeypatch.setattr(convert, "version", lambda _: "of a test")
-    monkeypatch.setattr(markdown_folder, "can_convert", lambda: True)
+    monkeypatch.setattr(text_documents, "can_convert", lambda: True)
     monkeypatch.setattr(convert, "_reason_by_digest", {})
     CONVERSIONS.stop()
     yield

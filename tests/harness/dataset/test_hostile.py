@@ -24,7 +24,7 @@ from harness.dataset import (
 )
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers import trec
+from harness.dataset.readers import trec_rows
 from harness.dataset.readers.front_matter import parse_text_document
 from retrievers.errors import InputError
 from retrievers.services.chat_replies import quote_text
@@ -325,7 +325,7 @@ SPACES = " " * 20_000
         (lambda text: quote_text(text, "DOCUMENT"), f"<{SPACES}"),
         (lambda text: delimited(text, "PASSAGE"), f"<{SPACES}"),
         (lambda text: CITATION_MARK.sub("", text), f"so [1]{SPACES}it is"),
-        (trec.TOPIC_NUMBER_ATTRIBUTE.search, "<topic number" * 10_000),
+        (trec_rows.TOPIC_NUMBER_ATTRIBUTE.search, "<topic number" * 10_000),
     ],
 )
 def test_no_pattern_looks_at_a_text_twice_over(parse, text):

@@ -21,7 +21,7 @@ from harness.dataset import (
 )
 from harness.dataset.judgment import read_judgments
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers import markdown_folder
+from harness.dataset.readers import text_documents
 from harness.init.spans import collect_spans
 from retrievers.files.trec_files import read_qrels
 from tests.support import layouts
@@ -838,7 +838,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
 
 
 def test_documents_to_convert_name_the_extra_that_converts_them(tmp_path, monkeypatch):
-    for room in (check_corpus, markdown_folder):
+    for room in (check_corpus, text_documents):
         monkeypatch.setattr(room, "can_convert", lambda: False)
     (tmp_path / "a.pdf").write_text("text")
     (tmp_path / "queries.csv").write_text("query\nleave\n")

@@ -26,7 +26,8 @@ from harness.report.paper import citation_texts
 from harness.report.sections.pairs import pairs_section
 from harness.report.view import build_view
 from harness.stats.settings import Settings
-from harness.wording.conclusion import edge_sentence, verdict_lines
+from harness.wording.conclusion import verdict_lines
+from harness.wording.sweep_choice import edge_sentence
 from tests.support.scored import compare, concluded, scored
 from tests.support.successes import MISSED, ran
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.evaluation.corpus_change import LabelReason, compare_corpus_states
-from harness.evaluation.gate import GateArm, GateOutcome, gate_retrievers
+from harness.evaluation.gate import GateArm, gate_retrievers
+from harness.evaluation.gate_verdict import GateOutcome
 from harness.evaluation.verdict import Reason, Verdict
 from harness.pipeline import run
 from harness.records import Results

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.evaluation.gate import (
+from harness.evaluation.gate_verdict import (
     BASELINE_ARM,
     CHALLENGER_ARM,
     GateOutcome,

@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate
 from scipy import stats as scipy_stats
 
-from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
+from harness.evaluation.gate_verdict import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.pipeline import run
 from harness.records import LabelledQuery, earlier_scored_queries, read_results
 from harness.running.options import RunOptions

@@ -30,7 +30,7 @@ from harness.experiment import LoadedExperiment, load, load_sets
 from harness.preflight.throughput import read_earlier_runs
 from harness.records import Results
 from harness.records.data_sets_csv import read_sets
-from harness.report.index import list_results
+from harness.report.results_listing import list_results
 from harness.report.sets_page import _board_rows
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions

@@ -25,7 +25,8 @@ from harness.report.sections.decision import first_screen
 from harness.report.view import build_view
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions
-from harness.wording.conclusion import alike_sentence, conclusion_sentences
+from harness.wording.conclusion import conclusion_sentences
+from harness.wording.sweep_choice import alike_sentence
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder

@@ -18,7 +18,7 @@ from harness.evaluation.evaluation_file import (
 )
 from harness.experiment import Experiment
 from harness.records.resolved_tables import RetrieverRecord
-from harness.report.index import list_results
+from harness.report.results_listing import list_results
 from harness.scoring.stored_scores import stored_scores
 from retrievers.errors import InputError
 from tests.support import small

@@ -7,11 +7,11 @@ import pytest
 
 from harness.evaluation.explain import explain_results
 from harness.records import Results
+from harness.report import slice_comparison
 from harness.report.paper import latex_tables
-from harness.report.sections import slices
 from harness.report.sections.failing_slices import failing_slices, property_texts
 from harness.report.sections.fails import fails_section
-from harness.report.sections.slices import compare_slices, view_slices
+from harness.report.slice_comparison import compare_slices, view_slices
 from harness.report.view import View, build_view
 from harness.wording.conclusion import verdict_lines
 from harness.wording.explanation import explanation_sentences
@@ -60,7 +60,7 @@ def test_another_pair_speaks_only_beside_that_of_the_section(
     shown = compare_slices(view, "good", "bad", view_slices(view))
     assert any(row.differs for row in shown.rows)
     # A pair that shows nothing is the first.
-    monkeypatch.setattr(slices, "main_rival", lambda view: "good")
+    monkeypatch.setattr(slice_comparison, "main_rival", lambda view: "good")
     silent = compare_slices(view, "good", "bad", view_slices(view))
     assert not any(row.differs for row in silent.rows)
     assert [row.p_adjusted for row in silent.rows] == [

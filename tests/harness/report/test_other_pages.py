@@ -16,8 +16,8 @@ from harness.evaluation.judging_effort import judging_effort
 from harness.evaluation.pair_diagnostics import ranking_overlap
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
-from harness.report.index import list_results
 from harness.report.query_evidence import unpack_json
+from harness.report.results_listing import list_results
 from harness.report.unlabelled_page import (
     read_unlabelled_view,
     unlabelled_evidence,

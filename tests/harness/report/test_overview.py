@@ -13,7 +13,8 @@ from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load_dataset
 from harness.report.charts.trend import TrendRun, draw_trend, fit_time_axis
-from harness.report.index import ResultsListing, list_results, write_index
+from harness.report.index import write_index
+from harness.report.results_listing import ResultsListing, list_results
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.browser import axe, needs_browser, resize

@@ -26,7 +26,8 @@ from harness.report.sections.quality_counts import (
 )
 from harness.report.sections.query_groups import group_queries
 from harness.report.sections.rerankers import find_rerankings, reranker_rows
-from harness.report.sections.slices import (
+from harness.report.sections.slices import slices_sentence
+from harness.report.slice_comparison import (
     RowName,
     SliceComparison,
     SlicePair,
@@ -34,7 +35,6 @@ from harness.report.sections.slices import (
     compare_slices,
     decisive_slice,
     reversed_slices,
-    slices_sentence,
     view_slices,
 )
 from harness.report.view import beaten_letters, build_view

@@ -16,12 +16,8 @@ from scipy import stats as scipy_stats
 
 from harness.stats import signed_rank as exact_test
 from harness.stats.differences import paired_differences
-from harness.stats.signed_rank import (
-    SMALLEST,
-    doubled_ranks,
-    grouped_tail,
-    saddlepoint_tail,
-)
+from harness.stats.rank_sum_tails import grouped_tail, saddlepoint_tail
+from harness.stats.signed_rank import SMALLEST, doubled_ranks
 
 
 def signed_rank(a, b):
