@@ -1,7 +1,7 @@
 """What a filter requires of documents.
 
-One index has all documents, whatever a filter requires: a word is as rare as it is
-among all documents, as in a search engine that filters.
+A document must match in every field, by any of its values; a value is fixed, or it
+comes from a field of the query.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def read_conditions(conditions: GivenConditions) -> tuple[Condition, ...]:
     """Return the conditions that are given in Python.
 
     Raises:
-        InputError: they are neither, or as by `parse_conditions`; or a field has
-            several conditions, which no table can have.
+        InputError: they are neither a table nor a list; a table has an error of
+            `parse_conditions`; or a field has several conditions.
     """
     if isinstance(conditions, Mapping):
         return tuple(parse_conditions(conditions))

@@ -18,8 +18,7 @@ from retrievers.retriever import Retriever, check_retriever
 from retrievers.texts.passage_ranking import PASSAGE_SEPARATOR
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
-"""Fusion by ranks, by scores on one scale, or by scores between the query's lowest and
-highest."""
+"""Fusion by ranks, or by scores on one of two scales: see `Fused.method`."""
 
 
 class _SummedPoints(NamedTuple):
@@ -116,7 +115,7 @@ class Fused(Retriever):
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return the fused rankings of all parts."""
+        """Return the fused rankings of all parts, each searched to the same depth."""
         rankings_by_part = [part.search(queries, depth, meter) for part in self.parts]
         with meter.stage("fuse"):
             rankings_by_query = zip(*rankings_by_part, strict=True)
@@ -131,9 +130,10 @@ class Fused(Retriever):
     def fuse(self, rankings: Sequence[Ranking], depth: int) -> Ranking:
         """Fuse rankings of one query.
 
-        A document's score is the weighted sum of its points in each ranking. If all
-        rankings with hits have passages, these are fused by the same rule: passages
-        with the same place in the same document are one.
+        A document's score is the weighted sum of its points in the rankings that have
+        it; equal scores are ordered as in every ranking, the greater id first. If all
+        rankings with hits have passages, these are fused by the same rule, with the
+        same `minimum`: passages with the same place in the same document are one.
 
         Raises:
             InputError: there are not as many rankings as `weights` or `minimum`; or no

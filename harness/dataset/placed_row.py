@@ -1,11 +1,11 @@
-"""A row with its declared columns.
+"""A row whose columns are known, declared or by their usual names.
 
 `columns` finds the column of a kind; here its cell is read as an id, a text, a document
 or a query, and what cannot be read becomes a problem of the row.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import declared_paths
@@ -100,7 +100,7 @@ class PlacedRow(NamedTuple):
         if isinstance(cell, str):
             return cell
         remedy: Remedy | str = TEXT_REMEDY
-        if isinstance(cell, Mapping):
+        if isinstance(cell, Mapping) and self._paths(column) == [column]:
             path = f"{column}.{next(iter(cell), '…')}"
             remedy = compose_remedy(
                 "say what in it is meant: ", declaration(kind, path)
@@ -112,14 +112,13 @@ class PlacedRow(NamedTuple):
     def text_cell(self, kind: str) -> Any:
         """Return the value in the column of a text, which may be no text.
 
-        The texts of several columns are lines, in the declared order, without empty
-        ones. None if there is no column.
+        The texts of several columns (`text = "head,body"`) are lines, in the declared
+        order, without empty ones. None if there is no column.
         """
         column = self.name(kind)
         if column is None:
             return None
-        paths = [column] if column in self.row.cells else declared_paths(column)
-        cells = [self.row.value(path) for path in paths]
+        cells = [self.row.value(path) for path in self._paths(column)]
         if len(cells) == 1:
             return cells[0]
         for cell in cells:
@@ -127,8 +126,20 @@ class PlacedRow(NamedTuple):
                 return cell
         return "\n".join(str(cell) for cell in cells if cell not in (None, ""))
 
+    def _paths(self, column: str) -> list[str]:
+        """Return a column, or those that it names with commas between them."""
+        return [column] if column in self.row.cells else declared_paths(column)
+
+    def _further_fields(self, kinds: Iterable[str]) -> dict[str, str]:
+        """Return the plain values in columns that are of none of these kinds."""
+        used: list[str] = []
+        for column in map(self.name, kinds):
+            if column is not None:
+                used += self._paths(column)
+        return self.row.further_fields(used)
+
     def query_words(self) -> tuple[str, ...] | None:
-        """Return the `words` of the row's query; None if it has no text."""
+        """Return `Query.words` of the row's query; None if it has no text."""
         text = self.text_cell("query")
         if not isinstance(text, str):
             return None
@@ -141,13 +152,13 @@ class PlacedRow(NamedTuple):
         text = self.text("text")
         title = self.text_cell("title")
         if title is not None and not isinstance(title, str):
-            problem = f"'title' is not a string but {quoted_value(title)}"
+            column = self.name("title")
+            problem = f"{column!r} is not a string but {quoted_value(title)}"
             self.add_problem(problem, TEXT_REMEDY)
             return None
         if id_ is None or text is None:
             return None
-        fields = self.row.further_fields(map(self.name, DOCUMENT_KINDS))
-        return Document(id_, title or "", text, fields)
+        return Document(id_, title or "", text, self._further_fields(DOCUMENT_KINDS))
 
     def query(self, default_id: str, *, has_labels: bool) -> Query | None:
         """Return the query; without one, add a problem.
@@ -168,8 +179,8 @@ class PlacedRow(NamedTuple):
         history = read_history(self.value("history"), self.location, self.problems)
         excluded = read_excluded(self.value("exclude"), self.location, self.problems)
         kinds = QUERY_KINDS if has_labels else UNLABELLED_QUERY_KINDS
-        used = [self.name(kind) for kind in kinds if kind != "label_query"]
-        fields = self.row.further_fields(used)
+        # A further id of the query, such as `qid` beside `id`, is a field.
+        fields = self._further_fields(kind for kind in kinds if kind != "label_query")
         if history:
             conversation = _conversation_name(history[0])
             turn = len(history) // 2 + 1  # before it: a question, its answer, and so on

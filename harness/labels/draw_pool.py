@@ -37,13 +37,14 @@ class PoolOptions:
     """The options of a pool."""
 
     depth: int = 10
-    """Number of documents taken from each ranking."""
+    """Number of documents that the material has of each ranking."""
     sample: int | None = None
     """Number of queries to draw; None: all, or as many as the next look needs."""
     seed: int = 0
     audience: Literal["human", "llm"] = "human"
     """Who will judge, people or models; pairs they have judged are left out."""
     policy: str = DEFAULT_POLICY
+    """What judges read before they judge: which documents deserve which grade."""
     next_look: bool = False
     """Whether to draw what the next look, a planned interim analysis, needs."""
 
@@ -150,7 +151,10 @@ def _sample_for_look(material: PoolMaterial, candidates: Sequence[str]) -> _Quer
 
 
 def _judged_pairs(judgments: Iterable[Judgment], options: PoolOptions) -> set[PairKey]:
-    """Return the pairs that the audience of a pool has judged."""
+    """Return the pairs that the audience of a pool has judged.
+
+    That is in the first round: the second repeats pairs of it.
+    """
     return {
         judgment.key
         for judgment in judgments
@@ -211,7 +215,7 @@ def _nothing_to_judge(*, has_judgments: bool) -> Problem:
     if has_judgments:
         remedy = "use a larger --sample or --depth"
         return Problem("", "nothing is left to judge", remedy)
-    return Problem("", "no retriever found a document")
+    return Problem("", "no retriever found a document of the data set")
 
 
 def distinct_queries(queries: Mapping[str, Query], seed: int) -> list[str]:

@@ -1,7 +1,8 @@
-"""Formulas that depend on whether a document is relevant.
+"""Formulas that depend on whether a document is relevant, or judged.
 
-Bpref, RBP with its residual, and Judged also depend on missing judgments. Ties were
-broken before, by trec_eval's order (score, then document id, both descending).
+Each has a batch of queries and returns a value for each. Bpref, RBP with its residual,
+and Judged depend on missing judgments. Ties were broken before, by trec_eval's order
+(score, then document id, both descending).
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
-"""Queries that two states of a corpus share.
+"""What two states of a corpus have in common.
 
-`find_state_queries` says which are compared, `compare_labelling` how far the hits of
-one retriever have labels in each state.
+The new one has documents that the old one has not, or lacks some. `find_state_queries`
+says which queries are compared, `compare_labelling` how far the hits of one retriever
+have labels in each state: a grade of 0 is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +29,7 @@ class StateQueries(NamedTuple):
     changed_text: tuple[str, ...]
     """Queries that both states score, with another text or history."""
     without_value: int = 0
-    """How many both score, but a retriever in a state not on the measure that decides.
-    """
+    """How many both score, but not on the measure that decides; 0 if not known yet."""
 
 
 def find_state_queries(old: Results, new: Results) -> StateQueries:

@@ -72,7 +72,8 @@ def max_t_test(
     Args:
         differences: (n, m) configurations - default, query by query.
         units: clusters and weights of the queries.
-        alpha: the bound has confidence 1 - alpha/2; a claim needs p of at most alpha/2.
+        alpha: of two sides, of which this is one: the bound has confidence 1 - alpha/2,
+            and a claim needs p of at most alpha/2.
         seed: of the drawn signs.
 
     Counted by hand over all 256 patterns, 10 of them are as extreme:

@@ -1,4 +1,8 @@
-"""The chance that a random subset has a small sum."""
+"""The chance that a random subset has a small sum.
+
+The tail of a test by flipped signs: the sizes are the absolute differences, and the
+limit is the smaller one of two sums, of the positive and of the negative ones.
+"""
 
 import math
 from typing import NamedTuple
@@ -13,22 +17,22 @@ from harness.stats.saddlepoint import saddlepoint_chance
 MAX_LISTED_SUBSETS = 100_000
 """Subsets of the sizes that are listed one by one."""
 MAX_CONVOLVED_STEPS = 50_000
-"""Steps in the smaller side, up to which multiples of one step are counted."""
+"""Steps in the limit, up to which multiples of one step are counted."""
 MAX_CONVOLVED_BATCH = 500
-"""Differences whose patterns are counted before they become probabilities.
+"""Sizes whose subsets are counted before they become probabilities.
 
-The number of all 2^500 patterns is still a float.
+The number of all 2^500 subsets is still a float.
 """
 GRID_STEPS = 20_000
-"""Steps of the grid over the smaller side."""
+"""Steps of the grid up to the limit."""
 FINE_GRID_STEPS = 40_000
-"""Steps of a finer grid, for many differences of which few carry the sum."""
-MAX_GRID_DIFFERENCES = 300
-"""Non-zero differences up to which the grid is used whatever their sizes."""
-MIN_EFFECTIVE_DIFFERENCES = 200
-"""(sum d^2)^2 / sum d^4 from which on the saddlepoint is used for more differences."""
-MIN_SADDLEPOINT_DIFFERENCES = 60
-"""Non-zero differences from which on a large family uses the saddlepoint."""
+"""Steps of a finer grid, for many sizes of which few carry the sum."""
+MAX_GRID_SIZES = 300
+"""Sizes up to which the grid is used whatever they are."""
+MIN_EFFECTIVE_SIZES = 200
+"""(sum d^2)^2 / sum d^4, of more sizes d, from which on the saddlepoint is used."""
+MIN_FAST_SIZES = 60
+"""Sizes from which on the saddlepoint is used if it has to be fast."""
 
 
 class Tail(NamedTuple):
@@ -53,15 +57,18 @@ def subset_tail(
     at most 100,000 subsets are within the limit; *convolved* where all sizes are
     multiples of one step and the limit is at most 50,000 of them; *grid*, with a step
     of a 20,000th of the limit, up to 300 sizes; beyond, of a 40,000th while (sum d^2)^2
-    / sum d^4 is below 200 (of normal differences up to about 600); *saddlepoint*
-    elsewhere. Against finer grids and enumeration by
-    halves the last two are within 1 % (4 % for 50 large and 350 tiny sizes).
+    / sum d^4 of the sizes d is below 200 (of normal ones up to about 600);
+    *saddlepoint* elsewhere. Grid and saddlepoint are within 1 % of finer grids and of
+    enumeration by halves (4 % for 50 large and 350 tiny sizes).
 
     Args:
         sizes: ascending, above zero.
-        limit: at most half of their sum.
-        slack: float noise of a sum, at least zero.
-        fast: whether the saddlepoint serves from 60 sizes on.
+        limit: the sum of one of the subsets, at most half of all.
+        slack: float noise of a sum, above zero.
+        fast: whether the saddlepoint is used in place of the grid from 60 sizes on.
+
+    >>> subset_tail(np.array([1.0, 2.0, 3.0]), limit=3.0, slack=1e-9)
+    Tail(at_most=0.625, below=0.375, method='enumerated')
     """
     sums = _list_subset_sums(sizes, limit + slack)
     if sums is not None:
@@ -78,7 +85,7 @@ def subset_tail(
         sums_below = math.ceil(limit / step - 0.5)
         below_limit = float(chances[:sums_below].sum())
         return Tail(float(chances.sum()), below_limit, "convolved")
-    if fast and len(sizes) >= MIN_SADDLEPOINT_DIFFERENCES:
+    if fast and len(sizes) >= MIN_FAST_SIZES:
         chance = saddlepoint_chance(sizes, limit)
         return Tail(chance, chance, "saddlepoint")
     grid_steps = _grid_steps(sizes)
@@ -91,11 +98,11 @@ def subset_tail(
 
 def _grid_steps(sizes: Floats) -> int | None:
     """Return the steps of the grid for these sizes; None for the saddlepoint."""
-    if len(sizes) <= MAX_GRID_DIFFERENCES:
+    if len(sizes) <= MAX_GRID_SIZES:
         return GRID_STEPS
     shares = sizes / sizes[-1]  # fourth powers of large sizes overflow
     effective = float((shares**2).sum() ** 2 / (shares**4).sum())
-    return FINE_GRID_STEPS if effective < MIN_EFFECTIVE_DIFFERENCES else None
+    return FINE_GRID_STEPS if effective < MIN_EFFECTIVE_SIZES else None
 
 
 def _list_subset_sums(sizes: Floats, limit: float) -> Floats | None:

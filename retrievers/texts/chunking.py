@@ -75,9 +75,9 @@ class Chunk(StrictTable):
     not."""
     by: PassageBoundary | None = None
     """Where passages end: between words; with the paragraph or sentence; or before a
-    heading. Left out, at white space, and an overlap may begin within a word. A word
-    that with the space before it is longer than a passage is cut; left out, also one
-    longer than half a passage, or than what an overlap leaves of it."""
+    heading. A word is cut if it does not fit into a passage with the space before it.
+    If `by` is left out, passages end at white space, an overlap may begin within a
+    word, and a word of more than half a passage, or than the overlap leaves, is cut."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of
     texts: in place of all else."""

@@ -21,11 +21,17 @@ from harness.console.dataset_arguments import (
 )
 from harness.console.init_text import new_experiment_lines
 from harness.dataset import DatasetReference, load_dataset, parse_reference
+from harness.dataset.columns import Columns
+from harness.dataset.placed_row import PlacedRow
+from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import declared_columns
+from harness.dataset.row import Row
+from harness.dataset.source import SourceLocation
 from harness.experiment import load as load_experiment
 from harness.init.write_experiment import write_experiment
 from harness.preflight.check import check_target
 from retrievers.errors import InputError
+from retrievers.types import Document
 from tests.support.small import refusal, told
 
 LOCATION_COLUMNS = ("file", "path", "url", "source")
@@ -385,6 +391,24 @@ def test_columns_that_name_nothing_are_refused(arguments):
     message = r"--columns: .*KIND=NAME, such as query=search_term"
     with pytest.raises(InputError, match=message):
         parse_column_names(arguments)
+
+
+def test_columns_that_are_one_text_are_no_fields():
+    cells = {"id": "d", "head": 2, "body": "x", "tongue": "de"}
+    columns = Columns(declared_columns({"text": "head,body"}))
+    row = PlacedRow(Row(SourceLocation(Path("d.json")), cells), columns, ReadProblems())
+
+    assert row.document() == Document("d", "", "2\nx", {"tongue": "de"})
+
+
+def test_a_title_that_is_no_text_is_told_by_its_column():
+    cells = {"id": "d", "text": "x", "heading": ["a"]}
+    columns = Columns(declared_columns({"title": "heading"}))
+    problems = ReadProblems()
+    row = PlacedRow(Row(SourceLocation(Path("d.json")), cells), columns, problems)
+
+    assert row.document() is None
+    assert "'heading' is not a string" in str(problems.problems[0])
 
 
 def test_matched_fields_may_have_blanks_between_them():
