@@ -25,7 +25,7 @@ from retrievers.resources import Corpus, Resources, own_resources
 from retrievers.retriever import Retriever
 from retrievers.texts.chunking import Chunk
 from retrievers.texts.languages import (
-    load_language_model,
+    preload_language_model,
 )
 from retrievers.texts.placed_passages import PassagePlaces
 from retrievers.texts.stemming import DOTLESS_I, detect_stemming, load_stemmer
@@ -70,7 +70,7 @@ class BM25(Configured, Retriever):
         """Check the names of languages, and that the passages need no encoder."""
         self._language = self.stemming
         if self.stemming is None:
-            load_language_model()  # on another core, while the documents are read
+            preload_language_model()  # on another core, while the documents are read
         self._stem = load_stemmer(self.stemming or "")
         if self.chunk is not None and self.chunk.unit == "tokens":
             problem = "BM25 has no tokens of an encoder"

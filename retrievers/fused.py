@@ -48,10 +48,10 @@ class Fused(Retriever):
     of: Sequence[Retriever]
     """The retrievers that are fused."""
     method: FusionMethod = "rrf"
-    """"rrf": 1 / (constant + rank) (Cormack, Clarke & Büttcher 2009). "dbsf": the score
-    on a scale of its ranking's distribution, as Qdrant's (qdrant-client 1.20,
-    `hybrid/fusion.py`). "convex": the score between the lowest and the highest, 0 to 1,
-    the weights' sum being 1 (Bruch, Gai & Ingber 2023)."""
+    """"rrf": 1 / (constant + rank) (Cormack, Clarke & Büttcher 2009). "dbsf": (score -
+    mean + 3 deviations) / 6 deviations, of its ranking, as Qdrant's (qdrant-client
+    1.20, `hybrid/fusion.py`). "convex": the score between the lowest and the highest, 0
+    to 1, the weights' sum being 1 (Bruch, Gai & Ingber 2023)."""
     constant: float = 60
     """For "rrf", 60 as in the paper. Qdrant counts ranks from 0: its k = 61 is this 60,
     and its own k = 2 is this 1."""
@@ -131,7 +131,7 @@ class Fused(Retriever):
         """Fuse rankings of one query.
 
         A document's score is the weighted sum of its points in the rankings that have
-        it; equal scores are ordered as in every ranking, the greater id first. If all
+        it; of equal scores the greater id is first, as in every ranking. If all
         rankings with hits have passages, these are fused by the same rule, with the
         same `minimum`: passages with the same place in the same document are one.
 
@@ -150,7 +150,7 @@ class Fused(Retriever):
             self.method, self.weights, self.minimum, part_count=len(rankings)
         )
         fused = ranked(*self._sum_points(rankings), depth)
-        # Without any hit, empty rankings decide whether there are passages.
+        # If no ranking has a hit, all are asked whether they have passages.
         with_hits = [ranking for ranking in rankings if len(ranking)] or rankings
         if any(ranking.passages is None for ranking in with_hits):
             return fused

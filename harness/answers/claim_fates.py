@@ -1,7 +1,8 @@
 """What became of each claim.
 
 A claim of a reference answer that the response does not state was lost: by the
-retriever if no context supports it, else by the generator.
+retriever if no context supports it, else by the generator. One that the response
+contradicts counts by itself, whatever the contexts support.
 """
 
 from collections import Counter

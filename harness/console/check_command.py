@@ -49,9 +49,9 @@ def check(
     """List every problem, how the data were read, and what a run takes: texts, tokens,
     dollars, minutes. Nothing is sent.
     """  # noqa: D205
-    from retrievers.texts.languages import load_language_model
+    from retrievers.texts.languages import preload_language_model
 
-    load_language_model()  # on another core, while the rest is imported
+    preload_language_model()  # on another core, while the rest is imported
     reference: DatasetReference | None = None
     if target.lower().endswith(".toml"):
         shared.refuse_options(

@@ -1,8 +1,9 @@
 """Judgments to labels.
 
-People's judgments of a query decide over a model's, and adjudications over the other
-judgments; of several grades the lower median counts. These labels replace all that the
-data set has for the query. `judgment` reads the lines.
+People's judgments of a query decide over a model's, which fill what people have not
+finished, and adjudications over the other judgments; of several grades the lower median
+counts. These labels replace all that the data set has for the query, also people's.
+`judgment` reads the lines.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -112,7 +113,7 @@ def group_first_round(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgm
 
 
 def _is_finished(by_people: list[Judgment]) -> bool:
-    """Whether people judged all documents of a query in their pools.
+    """Whether people, taken together, judged all documents of a query in their pools.
 
     A judgment without a grade counts, too.
     """

@@ -96,12 +96,10 @@ class ScoreKey(NamedTuple):
 def run_pair_tests(
     scores: Scores, keys: Sequence[MeasurePair], settings: Settings
 ) -> dict[MeasurePair, TestedPair]:
-    """Return pairs over the same queries, defined for both, with every test.
-
-    They are in the order of the keys.
+    """Return every test of each pair, in the order of the keys.
 
     Args:
-        scores: of the queries that count, one or more.
+        scores: of one or more queries, on which both of each pair have a value.
         keys: the pairs, with their measures.
         settings: the test that decides.
     """
@@ -182,12 +180,13 @@ def family_verdicts(
 ) -> list[AdjustedPair]:
     """Correct one family, and return the verdict on each pair.
 
+    "Better" is higher here; callers swap it for measures of which less is better.
     All pairs are undecided if only a model judged, or alpha is spent.
 
     Args:
         tested_pairs: the family.
         settings: the correction and the level.
-        reasons: the reasons that are known before any test.
+        reasons: why pairs are undecided that is known before any test.
         equivalent_pairs: the pairs that are shown to be equivalent.
         absent_pairs: how many further pairs of the family have no query; each counts
             with p = 1.

@@ -32,7 +32,7 @@ from harness.init.template import (
 )
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors
-from retrievers.texts.languages import load_language_model
+from retrievers.texts.languages import preload_language_model
 
 LANGUAGE_SAMPLE = 200
 """Documents that are read to detect the language."""
@@ -71,7 +71,7 @@ def write_experiment(
         problem = "does not end in .toml"
         remedy = "name the experiment file NAME.toml"
         raise InputError(Problem(output.as_posix(), problem, remedy))
-    load_language_model()
+    preload_language_model()
     if not isinstance(reference, DatasetReference):
         reference = parse_reference(reference)
     name = valid_name(output.stem if output else _dataset_name(reference))

@@ -37,7 +37,7 @@ from retrievers.agents.agent import Agent
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.user_code import require_module
-from retrievers.texts.languages import load_language_model
+from retrievers.texts.languages import preload_language_model
 from retrievers.types import Model
 
 
@@ -138,7 +138,7 @@ def check_target(
             those for which a run would refuse a retriever.
         BackendError: services that do not respond.
     """
-    load_language_model()  # in the background, while the data are read
+    preload_language_model()  # in the background, while the data are read
     if isinstance(target, Path) and target.suffix.lower() != ".toml":
         return _check_dataset(parse_reference(target))
     if isinstance(target, DatasetReference):

@@ -67,7 +67,8 @@ class DetectableDifference(NamedTuple):
     def difference(self) -> float:
         """The true difference found with 80 % power, if the assumptions hold.
 
-        It takes two units or more.
+        It takes two units or more, and is at alpha divided by the comparisons, whatever
+        the correction: that errs on the safe side.
         """
         from harness.stats.power import detectable_effect
 
@@ -102,7 +103,7 @@ def detectable_difference(
 
 
 def scorable_queries(dataset: Dataset) -> tuple[Query, ...]:
-    """Return the queries with a relevant document; all of them without labels."""
+    """Return the queries with a relevant document; if none has one, all of them."""
     scorable = [
         query
         for query in dataset.queries

@@ -19,14 +19,19 @@ from retrievers.types import AnswerFacts
 
 @dataclass(frozen=True, slots=True)
 class ReusableRuns:
-    """Parts of an earlier run of the same experiment on the same data."""
+    """Parts of an earlier run.
+
+    Its rankings are of the same experiment on the same data; its times only of the same
+    retrievers, on the same documents and as many queries.
+    """
 
     runs: Mapping[str, Run] = field(default_factory=dict)
     """Retriever -> its run, of those that `--only` leaves out."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured, kept with its date."""
     repetitions: Mapping[str, AnswerFacts] = field(default_factory=dict)
-    """Retriever -> how its timed answers compared with those of the run."""
+    """Retriever -> how many of its timed answers were compared with those of its run,
+    and how many were others."""
 
 
 def find_reusable(
@@ -70,7 +75,7 @@ class _Timings(NamedTuple):
     latencies: Mapping[str, Mapping[str, StageLatency]]
     """Retriever -> stage -> percentiles."""
     repetitions: Mapping[str, AnswerFacts]
-    """Retriever -> how its timed answers compared."""
+    """See `ReusableRuns`."""
 
 
 def _read_timings(folder: Path, built: BuiltExperiment) -> _Timings:

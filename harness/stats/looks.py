@@ -31,7 +31,7 @@ class InterimAnalysis:
     """One look: a test of the same question as before, with more queries."""
 
     number: int
-    """Counted from 1 over the looks that spend alpha: see `current_look`."""
+    """1, and one more for each earlier look that counts: see `current_look`."""
     planned: tuple[int, ...]
     """How many queries each planned look has, in all."""
     level: float
@@ -159,8 +159,9 @@ def current_look(settings: Settings, queries: int) -> InterimAnalysis | None:
     """Return the look that has so many queries; None if no looks are planned.
 
     Alpha is spent at the numbers of queries that were reached: those of known earlier
-    looks, and at a planned look all planned ones before it. The last planned number, or
-    the last query there is, spends what is left; beyond nothing is left.
+    looks, and at a planned look all planned ones before it, whether or not their
+    results are known. The last planned number, or the last query there is, spends what
+    is left; beyond nothing is left.
     """
     if settings.looks is None:
         return None

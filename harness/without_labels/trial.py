@@ -53,7 +53,7 @@ from harness.without_labels.side_by_side import (
 from harness.without_labels.titles import write_untitled_corpus
 from harness.wording.reading import reading_sentence
 from retrievers.errors import InputError, Problem
-from retrievers.texts.languages import load_language_model
+from retrievers.texts.languages import preload_language_model
 from retrievers.types import Query
 
 MIN_DOCUMENTS = 2
@@ -114,7 +114,7 @@ def run_trial(
     """
     check_folder(folder.documents)
     refuse_other_documents(folder)
-    load_language_model()  # on another core, while the questions are read
+    preload_language_model()  # on another core, while the questions are read
     options = options._replace(results=folder.results)
     questions = _gather_questions(folder, inputs)
     if inputs.labels is not None and not questions.stored:
@@ -180,7 +180,7 @@ def _build_trial(
 ) -> tuple[LoadedExperiment, BuiltExperiment]:
     """Return the experiment, written first if there is none, with the models added."""
     reference = folder.reference
-    # Otherwise nothing is written, and no sample needs to be read.
+    # An experiment that stays as it is needs no sample.
     if not folder.experiment.is_file() or inputs.models:
         sampled = load_dataset(reference, sample_size=LANGUAGE_SAMPLE)
         write_trial_experiment(folder.experiment, sampled, reference, inputs.models)
@@ -228,7 +228,7 @@ def refuse_single_document(count: int, documents: Path) -> None:
 def _run_on_titles(
     folder: TryFolder, inputs: TrialInputs, options: RunOptions
 ) -> TitlesTrial:
-    """Rank documents without titles for questions made from these titles.
+    """Rank the documents without their titles, for questions made of the titles.
 
     An experiment that is there stays, with the models added.
     """

@@ -29,8 +29,9 @@ class QuantizedStore(MatrixStore):
     own numbers and each document's bits (1 or -1). For int8 it is the dot product of
     the query at length 1 with each document's decoded numbers, whose length is only
     about 1. The levels that these can have are between the smallest and the largest
-    number of each dimension in the first `upsert` that is not empty, which is a window
-    of the embedder. All codes are compared, whatever `exact` is.
+    number of each dimension in the first `upsert` that is not empty, which has the
+    first texts that are embedded together; later numbers outside are at the nearest
+    level. All codes are compared, whatever `exact` is.
     """
 
     def __init__(self, quantization: NumberFormat) -> None:

@@ -46,8 +46,8 @@ class PassageInContext(NamedTuple):
 
     passage: Document
     text: str
-    """What is embedded: its content; read in its document, which begins with the title,
-    its text alone if it has any."""
+    """What is embedded: its title with its text. If it is read in its document, which
+    has the title, its text alone; the title if it has none."""
     context: str
     """The document; empty if the encoder reads the passage alone."""
 
@@ -62,14 +62,14 @@ class _Cut(NamedTuple):
 
 class Chunk(StrictTable):
     """Passages of at most `size` characters or tokens, each beginning `overlap` of them
-    before the end of the last.
+    before the end of the previous one.
     """  # noqa: D205
 
     size: int | None = Field(default=None, ge=1)
     """Characters of a passage, at most; or the encoder's tokens, with those of the
     title and the prompt."""
     overlap: int = Field(default=0, ge=0)
-    """Characters of the last passage with which the next begins; tokens, about."""
+    """Characters of a passage with which the next one begins; tokens, about."""
     unit: Literal["characters", "tokens"] = "characters"
     """What is counted; tokens are those of the retriever's own encoder, which BM25 has
     not."""
@@ -77,7 +77,7 @@ class Chunk(StrictTable):
     """Where passages end: between words; with the paragraph or sentence; or before a
     heading. A word is cut if it does not fit into a passage with the space before it.
     If `by` is left out, passages end at white space, an overlap may begin within a
-    word, and a word of more than half a passage, or than the overlap leaves, is cut."""
+    word, and a word of half a passage or more, or than the overlap leaves, is cut."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of
     texts: in place of all else."""
@@ -165,8 +165,9 @@ class Chunk(StrictTable):
 def cut_document(document: Document, chunks: Chunk) -> list[Document]:
     """Cut a document's text; each passage has the title, and the id with a number.
 
-    A passage ends at the last white space, or Japanese or Chinese mark, of its second
-    half, and behind the overlap, if there is one, or as `by` and `call` define it.
+    Without `by` and `call`, a passage ends at the last break (white space, or a
+    Japanese or Chinese mark) that leaves it longer than half of `size` and longer than
+    the overlap; if there is none, at `size`.
 
     >>> document = Document("d", "", "one two three four")
     >>> [p.text for p in cut_document(document, Chunk(size=8, overlap=2))]
@@ -241,6 +242,7 @@ def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[_Cut]:
     measure = None if counter is None else _TokenMeasure(title, size, counter)
     passages: list[_Cut] = []
     start = 0
+    end = 0
     while True:
         room = size
         if measure is not None:
@@ -253,6 +255,9 @@ def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[_Cut]:
         # of its room, and more than the overlap.
         shortest = 0 if chunks.by else max(room // 2, overlap)
         length = _passage_length(window, room, shortest)
+        if start + length <= end:  # the overlap, with no further word
+            start = end
+            continue
         passages.append(_stripped_cut(window[:length], start))
         end = start + length
         start = end - overlap if length > overlap else end

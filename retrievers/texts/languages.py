@@ -107,11 +107,11 @@ def detect_shared_language(texts: Iterable[str]) -> str:
 @lru_cache(maxsize=1_000)
 def _classify(text: str) -> str:
     """Return the model's code of a text; many retrievers read the same sample."""
-    code: str = load_language_model().result().classify(text)[0]
+    code: str = preload_language_model().result().classify(text)[0]
     return code
 
 
-def load_language_model() -> Future[Any]:
+def preload_language_model() -> Future[Any]:
     """Start to load the model of languages in the background, and return its future.
 
     It needs no network. It takes half a second, most of it decompression in parallel to

@@ -61,6 +61,14 @@ def test_a_passage_stands_where_its_span_says(chunk: Chunk) -> None:
         assert texts == [passage.text for passage in cut_document(document, chunk)]
 
 
+def test_an_overlap_alone_is_no_passage() -> None:
+    document = Document("d", "", "aaa bbb ccccccccc dd")
+
+    passages = cut_document(document, Chunk(size=10, overlap=4, by="words"))
+
+    assert [passage.text for passage in passages] == ["aaa bbb", "ccccccccc", "dd"]
+
+
 def test_a_function_that_changes_a_text_has_no_place_for_it(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
