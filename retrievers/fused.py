@@ -34,7 +34,7 @@ class _SummedPoints(NamedTuple):
 class Fused(Retriever):
     """Fusion of other retrievers' rankings: by ranks, or by scores.
 
-    Without parts it cannot search; it then fuses rankings that `fuse` is given.
+    Without parts it only fuses rankings that `fuse` is given.
 
     Raises:
         InputError: the method is unknown, a part is no retriever, or the numbers do not
@@ -54,7 +54,7 @@ class Fused(Retriever):
     to 1, the weights' sum being 1 (Bruch, Gai & Ingber 2023)."""
     constant: float = 60
     """For "rrf", 60 as in the paper. Qdrant counts ranks from 0: its k = 61 is this 60,
-    and its own k = 2 is this 1."""
+    and its default, k = 2, is this 1."""
     weights: tuple[float, ...] = ()
     """One for each ranking; empty if all have the same."""
     minimum: tuple[float, ...] = ()
@@ -133,7 +133,8 @@ class Fused(Retriever):
         A document's score is the weighted sum of its points in the rankings that have
         it; of equal scores the greater id is first, as in every ranking. If all
         rankings with hits have passages, these are fused by the same rule, with the
-        same `minimum`: passages with the same place in the same document are one.
+        same `minimum`: passages with the same place in the same document are one. The
+        best `depth` of them stay, also of documents that do not.
 
         Raises:
             InputError: there are not as many rankings as `weights` or `minimum`; or no

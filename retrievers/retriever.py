@@ -88,7 +88,8 @@ class Retriever(ABC):
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Read the corpus; called once, before any search.
 
-        If no stage is opened, the time counts as stage "index".
+        The documents can be read several times: parts and stages each do. If no stage
+        is opened, the time counts as stage "index".
         """
 
     @abstractmethod

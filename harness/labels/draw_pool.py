@@ -6,7 +6,7 @@ what its audience has judged. `read_material` collects the rankings of results f
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -46,7 +46,10 @@ class PoolOptions:
     policy: str = DEFAULT_POLICY
     """What judges read before they judge: which documents deserve which grade."""
     next_look: bool = False
-    """Whether to draw what the next look, a planned interim analysis, needs."""
+    """Whether to draw what the next look, a planned interim analysis, needs.
+
+    Then `sample` has no effect, and queries with labels count as drawn.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +123,9 @@ def _sample_queries(material: PoolMaterial, options: PoolOptions) -> _QuerySampl
         InputError: the sample is empty or larger than the number of queries; or no look
             is left, or no query is without labels.
     """
-    candidates = distinct_queries(material.queries, options.seed)
     if options.next_look:
-        return _sample_for_look(material, candidates)
+        return _sample_for_look(material, options.seed)
+    candidates = distinct_queries(material.queries, options.seed)
     population = len(candidates)
     size = population if options.sample is None else options.sample
     if not 1 <= size <= population:
@@ -131,14 +134,15 @@ def _sample_queries(material: PoolMaterial, options: PoolOptions) -> _QuerySampl
     return _QuerySample(candidates, labelled=0, size=size)
 
 
-def _sample_for_look(material: PoolMaterial, candidates: Sequence[str]) -> _QuerySample:
+def _sample_for_look(material: PoolMaterial, seed: int) -> _QuerySample:
     """Return the queries with labels, and as many others as the next look lacks."""
-    labelled = [query_id for query_id in candidates if _is_judged(material, query_id)]
+    judged = {id_ for id_ in material.queries if _is_judged(material, id_)}
+    candidates = distinct_queries(material.queries, seed, first=judged)
+    labelled = [query_id for query_id in candidates if query_id in judged]
     scored = [query_id for query_id in labelled if _is_scored(material, query_id)]
     look = _next_look(material.planned_looks, len(scored))
     missing = _queries_to_label(look - len(scored), len(scored), len(labelled))
-    labelled_ids = set(labelled)
-    unlabelled = [query_id for query_id in candidates if query_id not in labelled_ids]
+    unlabelled = [query_id for query_id in candidates if query_id not in judged]
     population = len(candidates)
     if not unlabelled:
         problem = f"all {population:,} queries are labelled"
@@ -147,7 +151,7 @@ def _sample_for_look(material: PoolMaterial, candidates: Sequence[str]) -> _Quer
             remedy = "add queries to the data set, and run it again"
         raise InputError(Problem("--next-look", problem, remedy))
     size = min(len(labelled) + missing, population)
-    return _QuerySample([*labelled, *unlabelled], len(labelled), size)
+    return _QuerySample(candidates, len(labelled), size)
 
 
 def _judged_pairs(judgments: Iterable[Judgment], options: PoolOptions) -> set[PairKey]:
@@ -218,14 +222,23 @@ def _nothing_to_judge(*, has_judgments: bool) -> Problem:
     return Problem("", "no retriever found a document of the data set")
 
 
-def distinct_queries(queries: Mapping[str, Query], seed: int) -> list[str]:
+def distinct_queries(
+    queries: Mapping[str, Query], seed: int, first: Collection[str] = ()
+) -> list[str]:
     """Return the ids of queries in the order of a seed, without duplicates.
 
     Of queries with an equal history that differ only in case and white space, the first
     one is returned: a duplicate would be judged twice, and count as two queries.
+
+    Args:
+        queries: by id.
+        seed: of the order.
+        first: ids that come before all others.
     """
     first_ids: dict[tuple[str, ...], str] = {}
-    for query_id in sorted(queries, key=lambda query_id: shuffle_key(seed, query_id)):
+    for query_id in sorted(
+        queries, key=lambda id_: (id_ not in first, shuffle_key(seed, id_))
+    ):
         *history, text = queries[query_id].words
         words = (*history, " ".join(text.casefold().split()))
         first_ids.setdefault(words, query_id)

@@ -1,8 +1,9 @@
 """Formulas that depend on whether a document is relevant, or judged.
 
-Each has a batch of queries and returns a value for each. Bpref, RBP with its residual,
-and Judged depend on missing judgments. Ties were broken before, by trec_eval's order
-(score, then document id, both descending).
+Each takes a batch of queries and returns a value for each. A document is relevant if
+its grade is at least `measure.rel`; a negative grade is a judgment for Judged alone.
+Bpref, RBP with its residual, and Judged depend on missing judgments. Ties were broken
+before, by trec_eval's order (score, then document id, both descending).
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """What two states of a corpus have in common.
 
-The new one has documents that the old one has not, or lacks some. `find_state_queries`
+The new one has other documents, or some in another form. `find_state_queries`
 says which queries are compared, `compare_labelling` how far the hits of one retriever
 have labels in each state: a grade of 0 is one.
 """

@@ -1,4 +1,7 @@
-"""Tests over several data sets."""
+"""Differences over several data sets.
+
+`new_sets_difference` speaks of new data sets, `set_mean_tests` of new queries of these.
+"""
 
 from __future__ import annotations
 

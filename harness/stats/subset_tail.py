@@ -53,13 +53,18 @@ def subset_tail(
 ) -> Tail:
     """Return the chances that a random subset's sum is at most or below a limit.
 
-    Each size is in the subset with probability 1/2. In this order: *enumerated* while
-    at most 100,000 subsets are within the limit; *convolved* where all sizes are
-    multiples of one step and the limit is at most 50,000 of them; *grid*, with a step
-    of a 20,000th of the limit, up to 300 sizes; beyond, of a 40,000th while (sum d^2)^2
-    / sum d^4 of the sizes d is below 200 (of normal ones up to about 600);
-    *saddlepoint* elsewhere. Grid and saddlepoint are within 1 % of finer grids and of
-    enumeration by halves (4 % for 50 large and 350 tiny sizes).
+    Each size is in the subset with probability 1/2. The first method that fits:
+
+    - *enumerated* if at most 100,000 subsets are within the limit;
+    - *convolved* if all sizes are multiples of one step, and the limit is at most
+      50,000 of them;
+    - *grid*, with a step of a 20,000th of the limit, up to 300 sizes;
+    - *grid*, of a 40,000th, while (sum d^2)^2 / sum d^4 of the sizes d is below 200: of
+      normal ones up to about 600;
+    - *saddlepoint*.
+
+    The last three are within 1 % of finer grids and of enumeration by halves (the grid
+    within 4 % for 50 large and 350 tiny sizes).
 
     Args:
         sizes: ascending, above zero.

@@ -228,7 +228,7 @@ def refuse_single_document(count: int, documents: Path) -> None:
 def _run_on_titles(
     folder: TryFolder, inputs: TrialInputs, options: RunOptions
 ) -> TitlesTrial:
-    """Rank the documents without their titles, for questions made of the titles.
+    """Rank the documents without their titles for questions: the titles.
 
     An experiment that is there stays, with the models added.
     """

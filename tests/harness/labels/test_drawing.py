@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load_dataset, parse_reference
+from harness.dataset import DatasetReference, Labels, load_dataset, parse_reference
 from harness.labels.draw_pool import (
     PoolMaterial,
     PoolOptions,
@@ -200,6 +201,26 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
         code=2,
     )
     assert "4 queries are scored, and the last look is planned at 4" in error_output.err
+
+
+def test_a_look_counts_a_labelled_query_whatever_its_duplicate(tmp_path):
+    looks = "[statistics]\nlooks = { queries = [1, 2] }\n"
+    rows = [
+        {"id": "labelled", "query": "apples"},
+        {"id": "duplicate", "query": "Apples"},
+        {"id": "other", "query": "cars"},
+    ]
+    small.dataset(tmp_path / "data")
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    results = small.ran(tmp_path, more=looks)
+    unlabelled = read_material([results.folder], 3)
+    labels = {"labelled": Labels({"apple": 1})}
+    dataset = replace(unlabelled.dataset, labels=labels)
+    material = replace(unlabelled, dataset=dataset)
+
+    for seed in range(5):
+        options = PoolOptions(depth=3, seed=seed, next_look=True)
+        assert drawn_ids(material, options) == ["other"]
 
 
 def drawn_ids(material: PoolMaterial, options: PoolOptions) -> list[str]:
