@@ -1,4 +1,8 @@
-"""The commands on stored vectors."""
+"""The commands on the cache.
+
+It has vectors, scores of rerankers, and replies of judges and agents. With `--store`
+they are on the collections of a server.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ from retrievers.options.placeholders import expand, redact_url_users
 if TYPE_CHECKING:
     from retrievers.stores.connection import Connection
 
-cache_app = shared.command_group("Inspect, clear or fill the cache of vectors.")
+cache_app = shared.command_group(
+    "Inspect, clear or fill the cache: vectors, scores, replies."
+)
 
 
 STORE_OPTION = typer.Option(
@@ -92,8 +98,8 @@ def clear(
     store: StoreUrl = None,
     key: StoreKey = None,
 ) -> None:
-    """Remove the vectors of one model or of all, to be embedded and paid for again; or
-    collections on a server.
+    """Remove what one model or all have stored (vectors, scores, replies), to be made
+    and paid for again; or collections on a server.
     """  # noqa: D205
     from retrievers.cache import Cache, default_cache_path
 
@@ -147,7 +153,7 @@ def _open_server(url: str, key: str | None) -> closing[Connection]:
     from retrievers.stores.options import SERVER_SCHEMES, StoreOptions
 
     if not str(expand(url)).startswith(SERVER_SCHEMES):
-        problem = f"{url!r} is not a server"
+        problem = "is not the URL of a server"  # which may hold a password
         remedy = "http://…, https://…, grpc://… or grpcs://…"
         raise InputError(Problem("--store", problem, remedy))
     if key is not None and not os.environ.get(key):
@@ -164,6 +170,17 @@ VectorsUrl = Annotated[
         help="A folder, or a URL that fsspec opens: s3://…, gs://…",
     ),
 ]
+EncoderCost = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="USD",
+        help=(
+            "Most dollars that each encoder may spend on documents, "
+            "and again on queries."
+        ),
+    ),
+]
 RayAddress = Annotated[
     str | None,
     typer.Option(help="Address of the Ray cluster; default: one on this machine."),
@@ -175,13 +192,13 @@ def embed(
     experiment: shared.ExperimentFile,
     to: VectorsUrl,
     address: RayAddress = None,
-    max_cost: shared.MaxCost = None,
+    max_cost: EncoderCost = None,
     no_code: shared.NoCode = False,
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
     """Embed an experiment's texts on a Ray cluster, and write the vectors to a place
-    that every machine can read.
+    that every machine can read and write.
     """  # noqa: D205
     from harness.running.ray_embedding import RaySettings
     from harness.running.ray_embedding import embed_on_ray as embed_texts
@@ -218,7 +235,7 @@ def import_vectors_command(
         imported = import_vectors(cache, url)
     lines = [
         f"{model.rows:>10,} new  {model.role:<8}  {model.fingerprint}, "
-        f"{model.known:,} known before"
+        f"{model.known:,} there already"
         for model in imported
     ]
     rows = [model._asdict() for model in imported]

@@ -73,6 +73,8 @@ class Columns:
     """The names, or paths, that one tool uses instead of the usual ones."""
     are_labels: bool = False
     """Whether the rows are of a table of labels."""
+    are_fixed: bool = False
+    """Whether the format names all columns: none can be declared."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Column -> the values that a row must have to be a label."""
 
@@ -237,7 +239,9 @@ class Columns:
         usual_name = {**USUAL_COLUMN_NAMES, **format_names}[kind][0]
         if kind == "query" and self.usual_names is None:
             usual_name = kind  # it may also be called "text"
-        remedy = compose_remedy(f"there are: {columns}; say which: ", declaration(kind))
+        remedy = compose_remedy(f"there are: {columns}")
+        if not self.are_fixed:
+            remedy = compose_remedy(remedy, "; say which: ", declaration(kind))
         is_headed = row.location.path.suffix.lower() in HEADED_SUFFIXES
         if kind == "query" and is_headed and any(" " in path for path in paths):
             remedy = compose_remedy(remedy, "; if these are no names: ", NO_HEADER)

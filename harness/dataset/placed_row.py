@@ -100,7 +100,8 @@ class PlacedRow(NamedTuple):
         if isinstance(cell, str):
             return cell
         remedy: Remedy | str = TEXT_REMEDY
-        if isinstance(cell, Mapping) and self._paths(column) == [column]:
+        is_declarable = not self.columns.are_fixed and self._paths(column) == [column]
+        if isinstance(cell, Mapping) and is_declarable:
             path = f"{column}.{next(iter(cell), '…')}"
             remedy = compose_remedy(
                 "say what in it is meant: ", declaration(kind, path)

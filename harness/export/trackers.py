@@ -82,8 +82,9 @@ def _parameters(results: Results) -> dict[str, str]:
         "dataset_digest": manifest.dataset.digest,
     }
     for name, outcome in manifest.retrievers.items():
-        facts = outcome.provenance.model
-        parameters[_tracker_name(f"{name}.model")] = facts.model or facts.call or name
+        model = outcome.provenance.model.model or outcome.provenance.model.call
+        if model:
+            parameters[_tracker_name(f"{name}.model")] = model
     return parameters
 
 

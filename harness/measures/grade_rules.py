@@ -112,7 +112,9 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
     """
     if gain == "linear" or (largest <= MAX_UNWARNED_GRADE and rule != "reciprocal"):
         return ""
-    remedy = 'use gain = "linear", or grades = "explicit" or buckets with few levels'
+    remedy = 'use gain = "linear"'
+    if rule != "explicit":
+        remedy += ', or grades = "explicit" or buckets with few levels'
     if rule == "reciprocal":
         problem = "grades = 'reciprocal' goes with linear gain only"
         raise InputError(Problem("[relevance]", problem, remedy))

@@ -127,12 +127,12 @@ def _free_path(folder: Path) -> Path:
 
 def _what_would_be_lost(earlier: Path, newer: Path) -> str:
     """Return the content of an earlier folder that a newer one lacks; "" if none."""
-    if stored_identity(earlier) != stored_identity(newer):
-        return "another experiment, or other data"
     before = _readable_manifest(earlier)
     after = _readable_manifest(newer)
     if before is None or after is None:
-        return "what cannot be read"
+        return "what cannot be read as results"
+    if stored_identity(earlier) != stored_identity(newer):
+        return "another experiment, or other data"
     if not before.dataset.scored and not after.dataset.scored:
         # Without labels there are no scores to lose: rankings are compared.
         rankings = {

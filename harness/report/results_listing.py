@@ -93,28 +93,40 @@ class ResultsListing(NamedTuple):
 def list_results(results_folder: Path) -> ResultsListing:
     """Read every results folder of a folder, also those of several data sets.
 
-    One that cannot be read is among those that are skipped, with the reason; hidden
-    folders are ignored.
+    One that cannot be read is among those that are skipped, with the reason. Hidden
+    folders are ignored, and links to folders of the list.
     """
     entries: list[IndexEntry] = []
     skipped: list[SkippedFolder] = []
-    for folder in _results_folders(results_folder):
+    for folder in _results_folders(results_folder, results_folder.resolve()):
         folder_name = folder.relative_to(results_folder).as_posix()
         try:
             manifest = records.read_complete_manifest(folder)
             entries.append(_read_entry(folder, folder_name, manifest))
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror}"
+            skipped.append(SkippedFolder(folder_name, reason))
         except InputError as error:
             skipped.append(SkippedFolder(folder_name, _skip_reason(folder, error)))
+    sets = _list_sets(results_folder, skipped)
+    entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
+    return ResultsListing(tuple(entries), tuple(sorted(skipped)), tuple(sets))
+
+
+def _list_sets(results_folder: Path, skipped: list[SkippedFolder]) -> list[SetsEntry]:
+    """Return the common pages in a folder; those that cannot be read are skipped."""
     sets: list[SetsEntry] = []
-    for folder in filter(holds_sets, sorted(results_folder.iterdir())):
+    for folder in sorted(results_folder.iterdir()):
         if folder.name.startswith("."):
             continue
         try:
-            sets.append(_read_sets_entry(folder))
+            if holds_sets(folder):
+                sets.append(_read_sets_entry(folder))
+        except OSError:
+            continue  # it is among those that are skipped already
         except InputError as error:
             skipped.append(SkippedFolder(folder.name, _skip_reason(folder, error)))
-    entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
-    return ResultsListing(tuple(entries), tuple(sorted(skipped)), tuple(sets))
+    return sets
 
 
 def _read_sets_entry(folder: Path) -> SetsEntry:
@@ -134,20 +146,36 @@ def _read_sets_entry(folder: Path) -> SetsEntry:
     )
 
 
-def _results_folders(parent: Path) -> Iterator[Path]:
+def _results_folders(parent: Path, root: Path) -> Iterator[Path]:
     """The folders of a folder, without hidden ones.
 
-    A folder of several data sets is replaced by its own folders.
+    A folder that holds results folders, such as that of several data sets, is replaced
+    by them.
+
+    Args:
+        parent: the folder.
+        root: the listed folder, resolved.
     """
     for folder in sorted(parent.iterdir()):
         if not folder.is_dir() or folder.name.startswith("."):
             continue
-        if records.holds_results_folders(folder):
-            yield from _results_folders(folder)
+        if folder.is_symlink() and _is_listed(folder.resolve(), root):
+            continue
+        try:
+            holds_folders = records.holds_results_folders(folder)
+        except OSError:
+            holds_folders = False  # reading it tells why
+        if holds_folders:
+            yield from _results_folders(folder, root)
             continue
         # `harness export` writes "export", without a manifest.
         if folder.name != "export" or (folder / "manifest.json").exists():
             yield folder
+
+
+def _is_listed(target: Path, root: Path) -> bool:
+    """Whether a link leads to a folder of the list, or to one that holds the list."""
+    return target.is_relative_to(root) or root.is_relative_to(target)
 
 
 def _read_entry(folder: Path, folder_name: str, manifest: Manifest) -> IndexEntry:

@@ -68,7 +68,8 @@ class EncoderQueries:
     encoder: Encoder
     config: PartConfig
     queries: dict[str, IdentifiedText] = field(default_factory=dict)
-    """The queries by their texts, which may have their histories: each text once."""
+    """The queries by their texts, which may have their histories: each text once, with
+    the id of the first query."""
 
     def as_task(self) -> EmbeddingTask:
         """Return the embedding of these queries."""
@@ -83,7 +84,7 @@ def embedding_tasks(
 
     Args:
         experiment: its file.
-        limited: whether every price must be known.
+        limited: whether dollars are limited: then every price must be known.
         allow_code: whether the experiment may name code that is run.
 
     Raises:
@@ -98,7 +99,7 @@ def embedding_tasks(
         message = "has no encoder"
         problems = [Problem(str(experiment), message, "nothing is to be embedded")]
     if problems:
-        raise InputError(problems)
+        raise InputError(list(dict.fromkeys(problems)))
     tasks = [
         EmbeddingTask(
             texts.encoder,
@@ -161,17 +162,16 @@ def _encoder_queries(built: BuiltExperiment) -> list[EncoderQueries]:
     """The distinct encoders of queries, each with what its retrievers search with."""
     by_fingerprint: dict[str, EncoderQueries] = {}
     for retriever in built.retrievers:
-        queries = {
-            query.text: IdentifiedText(query.id, query.text)
-            for query in retriever.conversation_queries(built.dataset.queries)
-        }
+        queries: dict[str, IdentifiedText] = {}
+        for query in retriever.conversation_queries(built.dataset.queries):
+            queries.setdefault(query.text, IdentifiedText(query.id, query.text))
         for dense in retriever.dense_parts:
             config = retriever.model_configs[id(dense.encoder)]
             texts = by_fingerprint.setdefault(
                 dense.encoder.fingerprint_for("query"),
                 EncoderQueries(dense.encoder, config),
             )
-            texts.queries.update(queries)
+            texts.queries.update(queries | texts.queries)
     return list(by_fingerprint.values())
 
 

@@ -1,8 +1,8 @@
 """Labels to grades.
 
 Which queries are scored is decided here, too: those with a relevant document by the
-labels that decide (people's, if there are any), and those that some measure scores
-without one.
+labels that decide (people's; a model's if people judged no query), and those that some
+measure scores without one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -100,7 +100,7 @@ def _rule_name(labels: Mapping[str, Labels], relevance: RelevanceConfig) -> str:
 
 
 def deciding_labels(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
-    """Return the labels that scores use: people's if there are any, else a model's."""
+    """Return the labels of the queries that people judged; if they judged none, all."""
     by_people = {
         query_id: query_labels
         for query_id, query_labels in labels.items()

@@ -20,7 +20,8 @@ def other_grades(
 
     They show whether the winner depends on the rule. Ordered lists can be graded by
     every named rule; explicit grades as given or binary; groups have one reading. Last
-    are those of each person who judged every query.
+    are those of each person who judged documents of every scored query, as another
+    person did.
     """
     graded = grade_labels(labels, relevance).grades
     deciding = deciding_labels(labels)
@@ -68,7 +69,7 @@ def _grades_of_lists(
     """Return the grades of ordered lists by every named rule."""
     if isinstance(relevance.grades, tuple):
         return {"buckets": graded, **grades_by_rule(lists)}
-    if relevance.grades == "explicit":  # then there are no lists: see `grade_query`
+    if relevance.grades == "explicit":  # no query is graded: see `grade_query`
         return {}
     return grades_by_rule(lists, first=relevance.grades or "linear")
 

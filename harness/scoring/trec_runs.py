@@ -90,7 +90,10 @@ def score_trec_runs(
             read_hits = _hits_reader(path, hits, keeper)
             source = RunSource(name, str(path), conventions, read_hits)
             scored = _score_run(source, run, judgments, measures)
-            contradictions = find_contradictions(_score_lists(hits), Path(path))
+            counting = frozenset(scored.values.query_ids)
+            contradictions = find_contradictions(
+                _score_lists(hits, counting), Path(path)
+            )
             query_count = contradictions.query_count
             order_notes = (
                 tied_run_count(len(contradictions.tied), query_count),
@@ -107,8 +110,15 @@ def score_trec_runs(
     return replace(scores, unmatched=tuple(unmatched))
 
 
-def _score_lists(hits: Iterable[QueryHits]) -> Iterable[tuple[str, Floats]]:
-    return ((query_hits.query_id, query_hits.scores) for query_hits in hits)
+def _score_lists(
+    hits: Iterable[QueryHits], counting: frozenset[str]
+) -> Iterable[tuple[str, Floats]]:
+    """Return the scores of the hits of each query that counts."""
+    return (
+        (query_hits.query_id, query_hits.scores)
+        for query_hits in hits
+        if query_hits.query_id in counting
+    )
 
 
 def _refuse_repeated(runs: Sequence[str | Path]) -> None:
@@ -231,7 +241,8 @@ def score_run_in_memory(
     source = RunSource(name, f"runs[{name!r}]", RunConventions(), read_hits)
     scored = _score_run(source, run, judgments, measures)
     # A mapping has no order of its own: only ties are seen.
-    contradictions = find_contradictions(_score_lists(read_hits()))
+    counting = frozenset(scored.values.query_ids)
+    contradictions = find_contradictions(_score_lists(read_hits(), counting))
     ties = tied_run_count(len(contradictions.tied), contradictions.query_count)
     return _with_notes(scored, ties)
 

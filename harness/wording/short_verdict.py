@@ -39,7 +39,11 @@ NO_LABELS = ShortVerdict("muted", "", "no labels", "", "nothing is scored")
 
 
 def short_verdict(evaluation: Evaluation) -> ShortVerdict:
-    """Return the verdict of a run in one line."""
+    """Return the verdict of a run in one line: the first of these that applies.
+
+    A failure, no scores, a retriever alone; where people judged, a sweep's choice or
+    the baseline's; the leader's.
+    """
     verdict = _verdict_without_pairs(evaluation)
     if verdict is None and evaluation.settings.judged_by_people:
         if evaluation.sweep is not None:
@@ -89,9 +93,14 @@ def _verdict_without_pairs(evaluation: Evaluation) -> ShortVerdict | None:
 def _leader_verdict(evaluation: Evaluation) -> ShortVerdict:
     leader = evaluation.leader
     others = len(evaluation.others)
-    undecided = list(evaluation.queries_needed)
+    typical = evaluation.better_on_typical_query
+    undecided = list(evaluation.queries_needed)  # neither worse nor as good
     if undecided:
         words = f"leads; {_rival_words(undecided, others)} may be as good"
+        if typical:
+            verb = "is" if len(typical) == 1 else "are"
+            rivals = _rival_words(list(typical), others)
+            words = f"leads; {rivals} {verb} better on the typical query"
         return ShortVerdict("undecided", "?", "undecided", leader, words)
     worse = evaluation.shown_worse
     words = _beaten_words(worse)
@@ -119,12 +128,16 @@ def _rival_words(undecided: list[str], others: int) -> str:
 def _sweep_verdict(choice: SweepChoice) -> ShortVerdict:
     settings = count_of(choice.configurations, "setting")
     if choice.too_few:
+        leader = choice.chosen if choice.gain > 0 else choice.default
         words = f"leads {settings}; too few queries"
-        return ShortVerdict("undecided", "?", "undecided", choice.chosen, words)
+        return ShortVerdict("undecided", "?", "undecided", leader, words)
     if choice.beats:
-        words = f"is the best of {settings}"
+        words = f"beats {choice.default[:MAX_BEATEN_NAME]}"
+        alike = len(choice.alike) - 1
+        if alike:
+            words += f"; {alike} of {settings} may be as good"
         return ShortVerdict("good", "●", "use", choice.chosen, words)
-    words = f"none of {settings} is shown to beat it"
+    words = f"is not shown to lose to any of {settings}"
     return ShortVerdict("good", "●", "keep", choice.default, words)
 
 
@@ -136,6 +149,6 @@ def _baseline_verdict(evaluation: Evaluation) -> ShortVerdict | None:
         words = f"beats {evaluation.baseline[:MAX_BEATEN_NAME]}"
         return ShortVerdict("good", "●", "use", better[0], words)
     if any(row.verdict is Verdict.WORSE for row in rows):
-        words = "nothing is shown to beat it"
+        words = "is not shown to lose to any other"
         return ShortVerdict("good", "●", "keep", evaluation.baseline, words)
     return None

@@ -65,7 +65,8 @@ def find_contradictions(
 ) -> RunContradictions:
     """Return the queries of a run whose scores contradict its ranks.
 
-    Queries so few that it may be chance are left out.
+    Ties of less than a tenth of the queries with several hits, and rises of at most
+    half of the untied ones, are left out: they may be chance.
 
     Args:
         score_lists: query id and the scores of its hits, in the order in which they

@@ -54,7 +54,7 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
         pair = [file_named(files, name, reference.folder) for name in AUTORAG_FILES]
     corpus, queries = pair
     query_rows = partial(_query_rows, queries)
-    columns = Columns(AUTORAG_COLUMNS)
+    columns = Columns(AUTORAG_COLUMNS, are_fixed=True)
     return TableSource(rows_of_files(corpus), query_rows, None, columns)
 
 

@@ -99,7 +99,7 @@ def _is_hotpot(reference: DatasetReference, files: Files) -> bool:
 
 def _read_hotpot(reference: DatasetReference, files: Files) -> FunctionSource:
     table_files = list_table_files(reference, files)
-    columns = Columns((DeclaredColumn("label_document", "doc_id"),))
+    columns = Columns((DeclaredColumn("label_document", "doc_id"),), are_fixed=True)
     return question_source(partial(_hotpot_questions, table_files), columns)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.reference import DatasetReference
 from harness.dataset.row import Row
@@ -59,6 +60,7 @@ class KeyedFile(NamedTuple):
             document_rows=lambda _: map(_document_row, entries_under("corpus")),
             query_rows=lambda _: map(_query_row, entries_under("queries")),
             label_rows=lambda _: map(_label_row, entries_under(self.labels)),
+            columns=Columns(are_fixed=True),
         )
 
 
@@ -71,10 +73,11 @@ class _KeyedEntry(NamedTuple):
 
 
 def _document_row(entry: _KeyedEntry) -> Row:
+    """Return a document: a text, or an object of columns."""
     cells = {"text": entry.content}
     if isinstance(entry.content, dict):
         cells = entry.content
-    return Row(entry.location, {"_id": entry.id, **cells})
+    return Row(entry.location, {**cells, "_id": entry.id})
 
 
 def _query_row(entry: _KeyedEntry) -> Row:
@@ -98,7 +101,10 @@ LLAMA_INDEX = KeyedFile("relevant_docs")
 
 
 def single_file(reference: DatasetReference, files: Files) -> DatasetReference:
-    """Return the JSON file of a folder without any other file; else the reference."""
+    """Return the one JSON file at the top of a folder, if it is alone there.
+
+    Else the reference itself.
+    """
     if reference.scheme or not reference.folder.is_dir():
         return reference
     top_files = [file for path, file in files.items() if "/" not in path]

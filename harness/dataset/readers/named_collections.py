@@ -145,6 +145,7 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
         document_rows=rows(collection.docs_iter, _document_row),
         query_rows=rows(collection.queries_iter, _query_row),
         label_rows=rows(collection.qrels_iter, _label_row),
+        columns=Columns(are_fixed=True),
     )
 
 

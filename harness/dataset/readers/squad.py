@@ -83,7 +83,7 @@ def _is_squad(reference: DatasetReference, files: Files) -> bool:
 
 def _read_squad(reference: DatasetReference, files: Files) -> FunctionSource:
     file = File(single_file(reference, files).folder)
-    return question_source(partial(_squad_questions, file), Columns())
+    return question_source(partial(_squad_questions, file), Columns(are_fixed=True))
 
 
 SQUAD = FormatReader(_is_squad, _read_squad)

@@ -147,7 +147,7 @@ def compare_grade_rules(view: View) -> GradeRules | None:
     if len(rows) < 2:
         return None
     changed_rules = [
-        f"{join_names(row.winners)} with {row.rule} grades and {row.measure}"
+        f"{join_names(row.winners)} with {_grades_words(row.rule)} and {row.measure}"
         for row in rows
         if row.changed
     ]
@@ -162,6 +162,16 @@ def compare_grade_rules(view: View) -> GradeRules | None:
             f"{'; '.join(changed_rules)}."
         )
     return GradeRules(verdict, bool(changed_rules), rows)
+
+
+def _grades_words(rule: str) -> str:
+    """Return a rule with its noun.
+
+    >>> _grades_words("binary"), _grades_words("by ann"), _grades_words("as given")
+    ('binary grades', 'grades by ann', 'grades as given')
+    """
+    follows = rule == "as given" or rule.startswith("by ")
+    return f"grades {rule}" if follows else f"{rule} grades"
 
 
 def _ceiling_sentences(view: View) -> list[str]:

@@ -231,6 +231,12 @@ CASES: list[tuple[str, str, Change, str]] = [
         "the key 'a' occurs twice",
     ),
     (
+        "embench",
+        "data.json",
+        whole(queries={"q1": {"text": "x"}}),
+        r"'text' is not a string but .* \(write it as a string\)",
+    ),
+    (
         "llama-index",
         "data.json",
         whole(relevant_docs={"q1": [0.5]}),

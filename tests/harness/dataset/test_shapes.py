@@ -504,6 +504,19 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality
 
 
+def test_the_key_of_a_document_is_its_id_whatever_is_in_it(here: Path):
+    content = {
+        "queries": {"q": "ships"},
+        "corpus": {"a": {"_id": "b", "text": "a ship"}},
+        "qrels": {"q": {"a": 1}},
+    }
+    lay(here, {"data.json": json.dumps(content)})
+
+    dataset = load_dataset("data.json")
+
+    assert [document.id for document in dataset.documents()] == ["a"]
+
+
 def test_a_folder_may_hold_one_file_of_squad(here: Path):
     lay(here, {"d/dev-v2.0.json": squad()})
 

@@ -41,6 +41,12 @@ def test_a_run_whose_scores_contradict_its_ranks_is_warned_of(scores, sentence, 
     assert f"run: {sentence}" in score(lines(scores))
 
 
+def test_queries_without_labels_are_not_among_those_that_tie(score):
+    unlabelled = "".join(f"x{n} Q0 d{m} {m} 1 r\n" for n in range(9) for m in (1, 2))
+    printed = score(lines((3, 2, 1)) + unlabelled)
+    assert "throughout" not in printed
+
+
 @pytest.mark.parametrize(
     "content",
     [lines((3, 2, 1)), lines((1, 2, 3), ranks=(3, 2, 1))],

@@ -1,5 +1,7 @@
 """Verdicts in one short line."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,31 @@ def test_a_failed_retriever_is_no_winner():
     verdict = short_verdict(failed)
     assert (verdict.state, verdict.word) == ("muted", "failed")
     assert verdict.words == "ours (refused)"
+
+
+@pytest.mark.parametrize(
+    ("choice", "line"),
+    [
+        ({"beats": True}, "use a beats b"),
+        (
+            {"beats": True, "configurations": 3, "alike": ("a", "c", "d")},
+            "use a beats b; 2 of 3 settings may be as good",
+        ),
+        ({"too_few": True}, "undecided a leads 1 setting; too few queries"),
+        (
+            {"too_few": True, "gain": -0.1},
+            "undecided b leads 1 setting; too few queries",
+        ),
+        ({}, "keep b is not shown to lose to any of 1 setting"),
+    ],
+)
+def test_the_choice_of_a_sweep_is_one_line(choice, line):
+    scores = {"a": BASE + 0.4, "b": BASE}
+    evaluation = conclude_scores(
+        scored(scores), compare(scores), Settings(), sweep=replace(SWEEP, **choice)
+    )
+    verdict = short_verdict(evaluation)
+    assert f"{verdict.word} {verdict.sentence}" == line
 
 
 @pytest.mark.parametrize(

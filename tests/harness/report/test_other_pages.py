@@ -240,6 +240,28 @@ def test_the_index_of_results_has_a_row_for_the_common_page(sets_folder):
     assert "mean of 3 data sets" in index
 
 
+def test_a_link_to_a_listed_folder_is_no_second_run(tmp_path):
+    results = small.ran(tmp_path)
+    (tmp_path / "out" / "latest").symlink_to(results.folder)
+    (tmp_path / "out" / "around").symlink_to(tmp_path)
+
+    listing = list_results(tmp_path / "out")
+
+    assert [entry.folder for entry in listing.entries] == ["small"]
+    assert listing.skipped == ()
+
+
+def test_a_folder_that_may_not_be_read_is_skipped(tmp_path, monkeypatch):
+    small.ran(tmp_path)
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(records, "read_complete_manifest", refuse)
+    (skipped,) = list_results(tmp_path / "out").skipped
+    assert skipped.reason == "cannot be read: Permission denied"
+
+
 @pytest.mark.parametrize(
     ("means", "expected"),
     [
