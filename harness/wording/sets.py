@@ -6,6 +6,7 @@ other sets needs five.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.english import (
@@ -53,17 +54,17 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
     if comparison.undeclared:
         return _exploratory_verdict(comparison)
     worse = shown_worse(comparison, leader)
+    rivals = compared_with(comparison, leader)
     counts = leads_sentence(comparison)
     average = _average_words(len(comparison.sets))
-    if len(worse) == len(others):
-        reason = f"{capitalized(average)} it scores higher than "
-        return SetsVerdict(
-            f"Use {leader}", f"{reason}{names_or_count(others)}. {counts}"
-        )
+    if len(worse) == len(rivals):
+        higher = f"{capitalized(average)} it scores higher than"
+        reason = f"{higher} {names_or_count(rivals)}.{_uncompared(others, rivals)}"
+        return SetsVerdict(f"Use {leader}", f"{reason} {counts}")
     if not any(pair.verdict.shows_difference for pair in comparison.pairs):
         reason = f"No difference is shown {average}. {counts}"
         return SetsVerdict("Undecided", reason)
-    undecided = [name for name in others if name not in worse]
+    undecided = [name for name in rivals if name not in worse]
     verb = "is" if len(undecided) == 1 else "are"
     reason = f"{names_or_count(undecided)} {verb} undecided"
     if worse:
@@ -72,6 +73,15 @@ def sets_verdict(comparison: SetsComparison) -> SetsVerdict:
             lower = f"{worse[0]} scores lower"
         reason = f"{lower} {average}; {reason}"
     return SetsVerdict(f"{leader} leads", f"{reason}. {counts}")
+
+
+def _uncompared(others: Sequence[str], rivals: Sequence[str]) -> str:
+    """Say which others are not compared with the leader; "" if all are."""
+    uncompared = [name for name in others if name not in rivals]
+    if not uncompared:
+        return ""
+    verb = "is" if len(uncompared) == 1 else "are"
+    return f" {names_or_count(uncompared)} {verb} not compared with it."
 
 
 def _average_words(sets: int) -> str:
@@ -99,16 +109,27 @@ def _exploratory_verdict(comparison: SetsComparison) -> SetsVerdict:
     return SetsVerdict(headline, f"{reason} {leads_sentence(comparison)}")
 
 
+def compared_with(comparison: SetsComparison, leader: str) -> list[str]:
+    """Return the retrievers that are compared with a leader.
+
+    With a baseline that does not lead, that is the baseline alone.
+    """
+    return [pair.b for pair in _pairs_of(comparison, leader)]
+
+
 def shown_worse(comparison: SetsComparison, leader: str) -> list[str]:
     """Return the retrievers that are shown to be worse than a leader."""
-    worse: list[str] = []
-    for pair in comparison.pairs:
-        if leader not in (pair.a, pair.b):
-            continue
-        leader_pair = pair if pair.a == leader else pair.swapped
-        if leader_pair.verdict is Verdict.BETTER:
-            worse.append(leader_pair.b)
-    return worse
+    pairs = _pairs_of(comparison, leader)
+    return [pair.b for pair in pairs if pair.verdict is Verdict.BETTER]
+
+
+def _pairs_of(comparison: SetsComparison, leader: str) -> list[PairOnSets]:
+    """Return the pairs of a leader, each with the leader first."""
+    return [
+        pair if pair.a == leader else pair.swapped
+        for pair in comparison.pairs
+        if leader in (pair.a, pair.b)
+    ]
 
 
 def leads_sentence(comparison: SetsComparison) -> str:

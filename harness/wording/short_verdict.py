@@ -9,7 +9,7 @@ from harness.evaluation.sets import SetsComparison
 from harness.evaluation.verdict import Verdict
 from harness.records import RetrieverFailure
 from harness.wording.failures import short_failure
-from harness.wording.sets import shown_worse
+from harness.wording.sets import compared_with, shown_worse
 
 MAX_BEATEN_NAME = 30
 """Characters of the one retriever that is named."""
@@ -61,7 +61,8 @@ def short_sets_verdict(comparison: SetsComparison) -> ShortVerdict:
     if not others:
         return _alone_verdict(leader)
     worse = tuple(shown_worse(comparison, leader))
-    undecided = [name for name in others if name not in worse]
+    compared = compared_with(comparison, leader)
+    undecided = [name for name in compared if name not in worse]
     if undecided:
         rivals = _rival_words(undecided, len(others))
         words = f"leads on average; {rivals} may be as good"

@@ -280,6 +280,19 @@ def test_the_verdict_over_sets_is_one_line(means, expected):
     assert verdict.retriever == "a"
 
 
+def test_with_a_baseline_others_are_not_compared_with_the_leader():
+    sets = {name: scores_of(a=0.9, b=0.8, c=0.4) for name in SETS}
+    comparison = compare_over_sets(sets, "c", Settings())
+    verdict = short_sets_verdict(comparison)
+    assert verdict.sentence == "a beats c on average"
+    headline, reason = sets_verdict(comparison)
+    assert headline == "Use a"
+    assert reason.startswith(
+        "On the average of three sets it scores higher than c. "
+        "b is not compared with it."
+    )
+
+
 def test_a_retriever_that_failed_on_a_set_comes_first_on_all_pages(tmp_path, call):
     names = ("x", "y")
     sets = [str(small.dataset(tmp_path / name)) for name in names]
