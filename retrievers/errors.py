@@ -149,8 +149,12 @@ def install_extras(*extras: str) -> str:
     return f"pip install 'retriever-harness[{','.join(sorted(set(extras)))}]'"
 
 
+MAX_LISTED_CHOICES = 50
+"""Choices, at most, that a message lists."""
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return a remedy for an unknown word: the nearest choice, else all of them.
+    """Return a remedy for an unknown word: the nearest choice, else all, or the first.
 
     >>> did_you_mean("ndgc", ["nDCG", "AP"])
     "did you mean 'nDCG'?"
@@ -158,10 +162,17 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     'known: AP, nDCG'
     >>> did_you_mean("zebra", [])
     'known: none'
+    >>> did_you_mean("zebra", map(str, range(53))).endswith(" and 3 more")
+    True
     """
     sorted_choices = sorted(choices)
     suggestion = nearest_word(word, sorted_choices)
-    return suggestion or f"known: {', '.join(sorted_choices) or 'none'}"
+    if suggestion:
+        return suggestion
+    listed = ", ".join(sorted_choices[:MAX_LISTED_CHOICES]) or "none"
+    unlisted = len(sorted_choices) - MAX_LISTED_CHOICES
+    more = f" and {unlisted:,} more" if unlisted > 0 else ""
+    return f"known: {listed}{more}"
 
 
 def nearest_word(word: str, choices: Iterable[str]) -> str:

@@ -74,13 +74,19 @@ class Ranking:
 def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
     """Return the hits, and the passages, whose score is at least `min_score`.
 
+    A score that only its rounding (`round_scores`) made lower is kept.
+
     >>> with_min_score(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
     ('a',)
+    >>> with_min_score(ranked(["a", "b"], round_scores([0.3, 0.1])), 0.1).doc_ids
+    ('a', 'b')
     """
-    count = int(np.count_nonzero(ranking.scores >= min_score))
+    largest = float(np.abs(ranking.scores).max(initial=0.0))
+    least = min_score - SCORE_RESOLUTION / 2 * largest
+    count = int(np.count_nonzero(ranking.scores >= least))
     passages = ranking.passages
     if passages is not None:
-        passages = tuple(passage for passage in passages if passage.score >= min_score)
+        passages = tuple(passage for passage in passages if passage.score >= least)
     return Ranking(
         ranking.doc_ids[:count], ranking.scores[:count], passages, ranking.trace
     )

@@ -1,8 +1,8 @@
 """The answers of systems.
 
-A line has `query_id`, `response`, `contexts` (a list of `{id, text}`, or of texts, in
-the order of the prompt) and, if marks such as [1] are not citations of contexts,
-`citations`, which no measure uses.
+A line has `query_id`, `response` and `contexts` (a list of `{id, text}`, or of texts,
+in the order of the prompt). A mark such as [1] that is the number of a context is
+removed from the response, unless the line has `citations`, which no measure uses.
 """
 
 import re
@@ -15,7 +15,7 @@ from pydantic import model_validator
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.text_rows import read_json_lines
 from harness.records.judge_files import RESERVED_SYSTEM_NAMES
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, nearest_word
 from retrievers.options.tables import StrictTable, validated
 
 SYSTEM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -62,7 +62,7 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         queries: the ids of the data set's queries.
 
     Raises:
-        InputError: with every problem of every file; there is no file, or a name is
+        InputError: with the problems of all files; there is no file, or a name is
             invalid.
     """
     if not folder.is_dir():
@@ -75,14 +75,14 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         if path.stem in RESERVED_SYSTEM_NAMES:
             continue
         if not SYSTEM_NAME.fullmatch(path.stem):
-            remedy = "letters, digits, '.', '_' and '-'"
+            remedy = "at most 64 letters, digits, '.', '_' and '-', no sign first"
             problems.append(Problem(str(path), "is not a valid system name", remedy))
             continue
         systems.append(System(path.stem, _read_answers(path, queries, problems)))
     if not systems and not problems:
         reserved = ", ".join(sorted(RESERVED_SYSTEM_NAMES))
-        problem = f"has no answers: {reserved} are not valid system names"
-        remedy = "one file per system, <system>.jsonl"
+        problem = "has no answers"
+        remedy = f"one file per system, <system>.jsonl, not called {reserved}"
         problems.append(Problem(str(folder), problem, remedy))
     if problems:
         raise InputError(problems.problems)
@@ -121,8 +121,22 @@ class _AnswerRow(StrictTable):
             problem = "two of them have the same id"
             raise InputError(Problem("contexts", problem, "give each a different id"))
         if contexts and self.citations is None:
-            return Answer(CITATION_MARK.sub("", self.response), contexts)
+            return Answer(without_citations(self.response, len(contexts)), contexts)
         return Answer(self.response, contexts)
+
+
+def without_citations(response: str, contexts: int) -> str:
+    """Return a response without the marks that are numbers of its contexts.
+
+    >>> without_citations("It is monthly [1]; founded in [1998]: see row[0].", 2)
+    'It is monthly; founded in [1998]: see row[0].'
+    """
+
+    def replacement(mark: re.Match[str]) -> str:
+        is_context = 1 <= int(mark[1]) <= contexts
+        return "" if is_context else mark[0]
+
+    return CITATION_MARK.sub(replacement, response)
 
 
 def _read_answers(
@@ -150,7 +164,10 @@ def _check_query_id(
     """Refuse a query that is unknown, or that already has an answer."""
     if query_id not in queries:
         problem = f"{query_id!r} is not a query of the data set"
-        raise InputError(Problem("query_id", problem, did_you_mean(query_id, queries)))
+        remedy = nearest_word(query_id, queries)
+        if not remedy and queries:
+            remedy = f"ids look like {min(queries)!r}"
+        raise InputError(Problem("query_id", problem, remedy))
     if query_id in answers:
         problem = f"{query_id!r} is answered twice"
         raise InputError(Problem("query_id", problem, "one answer per query"))

@@ -38,6 +38,7 @@ from harness.dataset.written_values import (
     parse_judgment,
     quoted_value,
 )
+from harness.english import count_of
 from retrievers.ids import document_id
 from retrievers.remedy import compose_remedy
 
@@ -82,8 +83,8 @@ def read_labels(
     the list of a query. A list is best first; a list of lists is groups of
     alternatives; an object has grades. In one cell of text a list is JSON, or ids with
     `|`, `;`, line feeds or commas between them. A repeated pair of query and document
-    counts once without a column of grades; if that column is clicks, they are added
-    up; any other grade of it is a problem.
+    counts once if there is no column of grades; if that column is `clicks`, its clicks
+    are added up; else the second grade is a problem, also an equal one.
 
     Args:
         rows: of labels, or of queries with their labels.
@@ -261,8 +262,13 @@ def _graded_documents(row: PlacedRow, document: Any) -> list[GradedDocument]:
     documents = _documents_of(row, document)
     grade_cell = 1 if row.name("grade") is None else parse_cell(row.value("grade"))
     grade_cells = [grade_cell] * len(documents)
-    if isinstance(grade_cell, list) and len(grade_cell) == len(documents):
+    if isinstance(grade_cell, list):
         grade_cells = grade_cell
+        if len(grade_cell) != len(documents):
+            grade_count = count_of(len(grade_cell), "grade")
+            problem = f"{grade_count} of {count_of(len(documents), 'document')}"
+            row.add_problem(problem, "give each document one, or one to all")
+            return []
     graded_documents = []
     for id_, cell in zip(documents, grade_cells, strict=True):
         grade = parse_judgment(cell)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from harness.stats.differences import (
     SCORE_TOLERANCE,
     UNIT_RANGE,
+    Floats,
     ScoreTable,
     ValueRange,
     index_of_highest,
@@ -129,6 +130,8 @@ class Scores:
         for measure, declared in self.ranges.items():
             if declared is None or measure not in self.values:
                 continue
+            if not len(self._defined_scores(measure)):
+                continue
             low, high = self.extremes(measure)
             slack = SCORE_TOLERANCE * max(1.0, abs(low), abs(high))
             if low < declared.low - slack or high > declared.high + slack:
@@ -185,11 +188,14 @@ class Scores:
 
     def extremes(self, measure: str) -> tuple[float, float]:
         """The lowest and the highest score of a measure; 0 and 0 without any."""
-        scores = np.array([*self.values[measure].values()])
-        defined = scores[~np.isnan(scores)]
+        defined = self._defined_scores(measure)
         if not len(defined):
             return 0.0, 0.0
         return float(defined.min()), float(defined.max())
+
+    def _defined_scores(self, measure: str) -> Floats:
+        scores = np.array([*self.values[measure].values()])
+        return np.asarray(scores[~np.isnan(scores)])
 
     def range_of(self, measure: str) -> ValueRange | None:
         """A measure's range; None if it is unknown."""

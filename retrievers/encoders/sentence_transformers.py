@@ -24,6 +24,7 @@ from retrievers.local.forward_pass import (
     grouping_lengths,
 )
 from retrievers.local.model_class import has_token_vectors
+from retrievers.local.padding import padded_behind
 from retrievers.local.text_limits import (
     UNLIMITED_TOKENS,
     RoleReading,
@@ -251,7 +252,8 @@ class SentenceTransformerEncoder(LocalEncoder):
             output_value="token_embeddings",
             convert_to_numpy=False,
         )
-        rows = self._run(documents, tokens.read, encode, call.stopped)
+        with padded_behind(self._loaded.model):
+            rows = self._run(documents, tokens.read, encode, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
         return dict(zip(documents, rows, strict=True))
 

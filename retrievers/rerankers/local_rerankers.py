@@ -19,6 +19,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.facts import Fact, ModelFacts
 from retrievers.local.local_model import LocalModel, TokenCounts
 from retrievers.local.model_class import ModelClass, has_token_vectors, is_trained_as
+from retrievers.local.padding import padded_behind
 from retrievers.local.text_limits import (
     count_role_tokens,
     prompt_of_role,
@@ -243,7 +244,8 @@ class LateInteractionReranker(LocalReranker):
         )
         tokens = self._count_read([prompt + text for text in texts], role)
         try:
-            rows = self._run(texts, tokens.read, encode, stopped)
+            with padded_behind(model):
+                rows = self._run(texts, tokens.read, encode, stopped)
         except KeyError:  # a static model
             raise InputError(self._no_token_vectors()) from None
         matrices = []

@@ -231,6 +231,17 @@ def test_models_that_score_no_pairs_are_refused_and_tokens_counted(
         model.score([("a", "b")], single_call())
 
 
+def test_padding_at_the_left_is_no_token_of_a_text(tmp_path):
+    folder = tiny.padding_before(tiny.bi_encoder(tmp_path / "left"))
+    model = LateInteractionReranker(str(folder), device="cpu")
+    pairs = [("cat", "a cat sat on the mat"), ("cat", ""), ("a cat sat here", "cat")]
+
+    together = model.score(pairs, single_call()).scores
+
+    alone = [model.score([pair], single_call()).scores[0] for pair in pairs]
+    assert together == pytest.approx(alone, abs=1e-6)
+
+
 def test_retrievers_outside_a_run_use_the_users_cache(folder, tmp_path, own_cache):
     dense = Dense({"kind": "hashing"})
     reranked = Reranked(dense, CrossEncoderReranker(str(folder), device="cpu"), depth=2)

@@ -584,6 +584,19 @@ def test_late_chunking_with_a_tokenizer_written_in_python_is_one_sentence(model)
         python.embed_passages(["the cat"], ["the cat sits"], single_call())
 
 
+def test_late_chunking_reads_no_padding_before_a_text(tmp_path):
+    folder = tiny.padding_before(tiny.bi_encoder(tmp_path / "left", prompts=PROMPTED))
+    encoder = SentenceTransformerEncoder(folder.as_posix(), device="cpu")
+    passages = ["the cat sits", "dog runs"]
+    documents = [WHOLE, "dog runs fast"]
+
+    together = encoder.embed_passages(passages, documents, single_call()).vectors
+
+    for vector, passage, document in zip(together, passages, documents, strict=True):
+        alone = encoder.embed_passages([passage], [document], single_call()).vectors
+        np.testing.assert_allclose(vector, alone[0], atol=1e-6)
+
+
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):
     documents = [
         Document("a", "", WHOLE),

@@ -128,6 +128,14 @@ def cross_encoder(folder: Path, outputs: int = 1) -> Path:
     )
 
 
+def padding_before(folder: Path) -> Path:
+    """A model whose tokenizer is told to pad before texts, as those of decoders do."""
+    for path in folder.rglob("tokenizer_config.json"):
+        options = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**options, "padding_side": "left"}))
+    return folder
+
+
 def with_prompt(model: Path, folder: Path, prompt: str) -> Path:
     """Save a cross-encoder whose files name a prompt for all that it is asked."""
     from sentence_transformers import CrossEncoder

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from harness.dataset.conversion_process import CONVERSIONS
 from harness.dataset.convert import (
     CONVERTED_SUFFIXES,
+    CONVERTER_REMEDY,
     ConversionError,
     can_convert,
     convert_file,
@@ -35,6 +36,7 @@ from harness.dataset.source import (
 from harness.dataset.written_values import decode_utf8
 from retrievers.errors import collect_errors
 from retrievers.ids import to_nfc
+from retrievers.remedy import Remedy
 from retrievers.types import Document
 
 TEXT_SUFFIXES = {
@@ -93,7 +95,11 @@ def read_documents(
     }
     if by_page and not any(file.suffix == ".pdf" for file in converted.values()):
         problem = f"there is no PDF in {folder}"
-        problems.add("dataset.pages", problem, LEAVE_PAGES_OUT)
+        remedy: Remedy | str = LEAVE_PAGES_OUT
+        if not can_convert():
+            problem = "nothing here reads PDF"
+            remedy = CONVERTER_REMEDY
+        problems.add("dataset.pages", problem, remedy)
     shared = shared_titles(converted, by_page=by_page)
     for path, file in files.items():
         try:

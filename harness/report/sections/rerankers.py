@@ -102,7 +102,9 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
         if first_stage not in view.ranked:
             continue
         reranker = view.manifest.retrievers[retriever].provenance.reranker
-        depth = (reranker.depth if reranker else None) or view.resolved.depth
+        depth = view.resolved.depth  # the first stage has no further hits
+        if reranker is not None and reranker.depth:
+            depth = min(depth, reranker.depth)
         ceiling = _ceiling(view, first_stage, depth)
         rerankings[retriever] = Reranking(first_stage, depth, ceiling)
     return rerankings

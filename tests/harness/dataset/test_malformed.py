@@ -219,6 +219,12 @@ CASES: list[tuple[str, str, Change, str]] = [
         ":4: grade 'high'",
     ),
     (
+        "jsonl",
+        "queries.jsonl",
+        add('{"id": "q4", "text": "x", "doc_id": ["car"], "grade": [1, 0]}'),
+        ":4: 2 grades of 1 document",
+    ),
+    (
         "embench",
         "data.json",
         whole(corpus=["a"]),
@@ -841,6 +847,15 @@ def test_a_query_without_a_text_moves_no_id_of_another(tmp_path):
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     refused = refusal(load_dataset, DatasetReference(tmp_path / "none"))
     assert "none: no such folder" in str(refused)
+
+
+def test_pages_without_what_converts_them_name_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_documents, "can_convert", lambda: False)
+    (tmp_path / "a.pdf").write_text("text")
+    (tmp_path / "b.md").write_text("text")
+    (tmp_path / "queries.txt").write_text("leave")
+    refused = refusal(load_dataset, DatasetReference(tmp_path, pages=True))
+    assert "nothing here reads PDF (pip install" in str(refused)
 
 
 def test_documents_to_convert_name_the_extra_that_converts_them(tmp_path, monkeypatch):
