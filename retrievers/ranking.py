@@ -82,7 +82,11 @@ def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
     ('a', 'b')
     """
     largest = float(np.abs(ranking.scores).max(initial=0.0))
-    least = min_score - SCORE_RESOLUTION / 2 * largest
+    return cut_below(ranking, min_score - SCORE_RESOLUTION / 2 * largest)
+
+
+def cut_below(ranking: Ranking, least: float) -> Ranking:
+    """Return the hits, and the passages, whose score is at least `least`, exactly."""
     count = int(np.count_nonzero(ranking.scores >= least))
     passages = ranking.passages
     if passages is not None:

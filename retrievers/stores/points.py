@@ -21,10 +21,10 @@ from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
 from retrievers.ranking import (
     SCORE_RESOLUTION,
     Ranking,
+    cut_below,
     ranked,
     round_scores,
     search_until_settled,
-    with_min_score,
 )
 from retrievers.store import Store
 from retrievers.stores.options import StoreOptions
@@ -251,7 +251,7 @@ def positive_hits(ranking: Ranking) -> Ranking:
     >>> positive_hits(ranked(["a", "b"], [1, 0])).doc_ids
     ('a',)
     """
-    return with_min_score(ranking, math.ulp(0.0))
+    return cut_below(ranking, math.ulp(0.0))
 
 
 def _count_possible_hits(scores: Sequence[float], limit: int) -> int:
