@@ -3,7 +3,7 @@
 An encoder turns the corpus into a collection of a store (`retrievers.vector_index`), or
 a finished collection is used. Queries are embedded, and searched in it. If documents
 are cut, a search finds passages, and a document has the place of its best one
-(`retrievers.texts.chunking`). `retrievers.embedder` calls the encoder.
+(`retrievers.texts.passage_ranking`). `retrievers.embedder` calls the encoder.
 """
 
 import operator

@@ -2,7 +2,7 @@
 
 `check_documents` collects the ids, what labels may name documents by, and a digest; of
 the documents it keeps a sample alone. Later passes are `reread_documents`, which
-compares the digest, and `documents_with_text`, which looks for texts that labels quote.
+compares the digest, and `quoted_texts`, which looks for texts that labels quote.
 """
 
 import hashlib

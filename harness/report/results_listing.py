@@ -108,14 +108,16 @@ def list_results(results_folder: Path) -> ResultsListing:
             skipped.append(SkippedFolder(folder_name, reason))
         except InputError as error:
             skipped.append(SkippedFolder(folder_name, _skip_reason(folder, error)))
-    sets = _list_sets(results_folder, skipped)
+    common = _list_sets(results_folder)
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
-    return ResultsListing(tuple(entries), tuple(sorted(skipped)), tuple(sets))
+    all_skipped = sorted([*skipped, *common.skipped])
+    return ResultsListing(tuple(entries), tuple(all_skipped), common.sets)
 
 
-def _list_sets(results_folder: Path, skipped: list[SkippedFolder]) -> list[SetsEntry]:
-    """Return the common pages in a folder; those that cannot be read are skipped."""
+def _list_sets(results_folder: Path) -> ResultsListing:
+    """List the common pages in a folder alone, and those that cannot be read."""
     sets: list[SetsEntry] = []
+    skipped: list[SkippedFolder] = []
     for folder in sorted(results_folder.iterdir()):
         if folder.name.startswith("."):
             continue
@@ -126,7 +128,7 @@ def _list_sets(results_folder: Path, skipped: list[SkippedFolder]) -> list[SetsE
             continue  # it is among those that are skipped already
         except InputError as error:
             skipped.append(SkippedFolder(folder.name, _skip_reason(folder, error)))
-    return sets
+    return ResultsListing((), tuple(skipped), tuple(sets))
 
 
 def _read_sets_entry(folder: Path) -> SetsEntry:
